@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Catalogs kept. More than one: changes under way, and reads of the past.
-pub const VERSIONS_MAX: usize = 16;
+pub(crate) const VERSIONS_MAX: usize = 16;
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -29,7 +29,7 @@ pub fn encode<T: Serialize>(descriptor: &T) -> Result<Bytes, SqlError> {
 ///
 /// # Errors
 /// As [`encode`].
-pub fn encode_relation(relation: &Relation) -> Result<Bytes, SqlError> {
+pub(crate) fn encode_relation(relation: &Relation) -> Result<Bytes, SqlError> {
     let form = match relation {
         Relation::Table(table) if table.building.is_some() || table.pending.is_some() => JSON_WITH_BUILDING,
         Relation::Table(table)

@@ -17,11 +17,11 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 
 /// Value of a record: dropped, or truncated.
-pub const DROPPED: [u8; 1] = [1];
+pub(crate) const DROPPED: [u8; 1] = [1];
 /// First byte of a record: being loaded by a transaction that has not committed. In a cluster the number of its node follows.
-pub const LOADING: u8 = 2;
+pub(crate) const LOADING: u8 = 2;
 /// Rows deleted in one transaction.
-pub const DRAIN_ROWS_MAX: usize = 4096;
+pub(crate) const DRAIN_ROWS_MAX: usize = 4096;
 
 /// The loads under way in this process.
 #[derive(Debug, Default)]

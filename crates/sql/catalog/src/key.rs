@@ -29,18 +29,18 @@ pub const RELATIONS: u32 = 4;
 /// Index id of sequence positions.
 pub const SEQUENCES: u32 = 5;
 /// Index id of the OID allocator.
-pub const NEXT_OID: u32 = 6;
+pub(crate) const NEXT_OID: u32 = 6;
 /// Index id of the garbage records.
 pub const GARBAGE: u32 = 7;
 
 /// Index id of the tokens of names.
 pub const NAMES: u32 = 8;
 /// Index id of the tokens of versions.
-pub const VERSIONS: u32 = 9;
+pub(crate) const VERSIONS: u32 = 9;
 /// Index id of advisory locks.
 pub const ADVISORY: u32 = 10;
 /// Index id of the keys of tokens.
-pub const SEAL: u32 = 11;
+pub(crate) const SEAL: u32 = 11;
 /// Index id of statistics.
 pub const STATISTICS: u32 = 12;
 /// The scope of the names of databases.
@@ -51,7 +51,7 @@ pub const VERSION_KEY: [u8; 4] = VERSION.to_be_bytes();
 /// Where the keys of tokens are.
 pub const SEAL_KEY: [u8; 4] = SEAL.to_be_bytes();
 /// The key of the OID allocator.
-pub const NEXT_OID_KEY: [u8; 4] = NEXT_OID.to_be_bytes();
+pub(crate) const NEXT_OID_KEY: [u8; 4] = NEXT_OID.to_be_bytes();
 
 /// The key of an object's record.
 pub fn object(area: u32, id: Oid) -> [u8; 8] {
@@ -90,7 +90,7 @@ pub fn dependents(id: Oid) -> Bytes {
 }
 
 /// The id in an object's key.
-pub fn object_id(key: &[u8]) -> Option<Oid> {
+pub(crate) fn object_id(key: &[u8]) -> Option<Oid> {
     Some(u32::from_be_bytes(key.get(4..8)?.try_into().ok()?))
 }
 

@@ -3,7 +3,7 @@
 use crate::{SqlError, SqlState};
 
 /// The role that exists whoever has connected.
-pub const ROOT: &str = "root";
+pub(crate) const ROOT: &str = "root";
 
 /// Whether there is a role of that name, seen by a user: every user is the one role, by whatever name it came.
 pub fn is_role(name: &str, user: &str) -> bool {

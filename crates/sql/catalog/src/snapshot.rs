@@ -18,13 +18,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// OID of the schema `pg_catalog`.
-pub const PG_CATALOG: Oid = 11;
+pub(crate) const PG_CATALOG: Oid = 11;
 /// OID of the schema `information_schema`.
-pub const INFORMATION_SCHEMA: Oid = 13_200;
+pub(crate) const INFORMATION_SCHEMA: Oid = 13_200;
 /// OID of the database `postgres`.
-pub const POSTGRES_DATABASE: Oid = 5;
+pub(crate) const POSTGRES_DATABASE: Oid = 5;
 /// OID of the schema `public` of the database `postgres`.
-pub const POSTGRES_PUBLIC: Oid = 2200;
+pub(crate) const POSTGRES_PUBLIC: Oid = 2200;
 
 const LOAD_CHUNK_ROWS: usize = 1024;
 
@@ -81,7 +81,7 @@ pub fn schema_of(relation: &Relation) -> Oid {
     }
 }
 /// Database of a relation.
-pub fn database_of(relation: &Relation) -> Oid {
+pub(crate) fn database_of(relation: &Relation) -> Oid {
     match relation {
         Relation::Table(t) => t.database,
         Relation::View(v) => v.database,
@@ -258,7 +258,7 @@ impl Snapshot {
 ///
 /// # Errors
 /// Those of the transaction.
-pub fn read_area(txn: &mut dyn Transaction, area: u32) -> Result<Vec<(Bytes, Bytes)>, SqlError> {
+pub(crate) fn read_area(txn: &mut dyn Transaction, area: u32) -> Result<Vec<(Bytes, Bytes)>, SqlError> {
     let mut rows = Vec::new();
     let mut rest = Some(key::index_span(area));
     while let Some(span) = rest {

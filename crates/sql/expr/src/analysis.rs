@@ -129,15 +129,4 @@ impl Expr {
         });
         fixed
     }
-
-    /// Whether its value is the same for all rows of a statement: no columns, nothing volatile.
-    pub fn is_constant(&self) -> bool {
-        let mut constant = true;
-        self.visit(&mut |expr| match expr {
-            Expr::Column { .. } => constant = false,
-            Expr::Call { function, .. } => constant &= function.volatility != Volatility::Volatile,
-            _ => {}
-        });
-        constant
-    }
 }

@@ -74,7 +74,7 @@ impl Scope {
     }
 
     /// Whether a relation of this name is here.
-    pub fn has_relation(&self, name: &str) -> bool {
+    pub(crate) fn has_relation(&self, name: &str) -> bool {
         self.columns.iter().any(|column| column.relation == name)
     }
 

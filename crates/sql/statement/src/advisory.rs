@@ -41,7 +41,7 @@ pub const KEYS_MAX: usize = 100_000;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// While it waits, a session looks for circles at least once in so many looks: once a second, PostgreSQL's `deadlock_timeout`.
-pub const LOOKS_PER_SEARCH_MAX: usize = 50;
+pub(crate) const LOOKS_PER_SEARCH_MAX: usize = 50;
 /// Up to so many sessions that wait, each of them looks for circles at each look.
 const WAITERS_PER_LOOK: usize = 16;
 

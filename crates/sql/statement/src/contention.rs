@@ -26,9 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Locks that are shown of one node, at most.
-pub const LOCKS_PER_NODE_MAX: usize = 10_000;
+pub(crate) const LOCKS_PER_NODE_MAX: usize = 10_000;
 /// Transactions that are shown of one node, at most, and as many parts of them that are prepared.
-pub const TRANSACTIONS_PER_NODE_MAX: usize = 10_000;
+pub(crate) const TRANSACTIONS_PER_NODE_MAX: usize = 10_000;
 /// For so long several functions of one statement go by one picture, microseconds.
 const PICTURE_LASTS_US: i64 = 1_000_000;
 
@@ -154,7 +154,7 @@ impl Picture {
     }
 
     /// The process id of a number's session; 0, as PostgreSQL has it for what no process does any more: it is not known.
-    pub fn pid_of(&self, txn: TxnNumber) -> i32 {
+    pub(crate) fn pid_of(&self, txn: TxnNumber) -> i32 {
         self.session_of(txn).map_or(0, |(_, session)| session.pid)
     }
 
@@ -173,6 +173,6 @@ pub fn anybody_waits(sessions: &Sessions) -> bool {
 }
 
 /// The number of this node as it is shown: alone it is the first, as in `timeball_internal.ranges`.
-pub fn shown_node(kv: &dyn Kv) -> u32 {
+pub(crate) fn shown_node(kv: &dyn Kv) -> u32 {
     kv.node().max(1)
 }

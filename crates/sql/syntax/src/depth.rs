@@ -17,11 +17,11 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// Deepest nesting of brackets: parentheses, square brackets, CASE.
-pub const NESTING_MAX: usize = 500;
+pub(crate) const NESTING_MAX: usize = 500;
 /// Operators in one chain that are neither AND nor OR.
 pub const LINKS_MAX: usize = 10_000;
 /// Operators in one chain, AND and OR included.
-pub const LOGIC_MAX: usize = 40_000;
+pub(crate) const LOGIC_MAX: usize = 40_000;
 /// Set operations and joins in one statement.
 pub const OPERANDS_MAX: usize = 5_000;
 /// Levels of a statement's text and of the views that it reads, taken together.

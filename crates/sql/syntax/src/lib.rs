@@ -59,7 +59,7 @@ const STATEMENT_UNITS: usize = 4_096;
 /// Units of work of one look at a token: each pass over all of them says so ([`passed`]).
 const TOKEN_UNITS: usize = 16;
 /// Most statements in one text.
-pub const STATEMENTS_MAX: usize = 100_000;
+pub(crate) const STATEMENTS_MAX: usize = 100_000;
 
 /// One statement of a text.
 #[derive(Clone, Debug)]

@@ -147,12 +147,12 @@ impl Accumulator {
     }
 
     /// By how many bytes what it holds has grown since this was last asked.
-    pub fn take_grown(&mut self) -> usize {
+    pub(crate) fn take_grown(&mut self) -> usize {
         std::mem::take(&mut self.unpaid_bytes)
     }
 
     /// Whether it has met a value.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.count > 0
     }
 

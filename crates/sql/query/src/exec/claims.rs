@@ -16,9 +16,9 @@ use parking_lot::Mutex;
 use std::hash::{DefaultHasher, Hasher};
 
 /// Most keys that one transaction notes: 512 KiB.
-pub const NOTED_MAX: usize = 65_536;
+pub(crate) const NOTED_MAX: usize = 65_536;
 /// So many keys noted, no more are locked.
-pub const LOCKED_MAX: usize = 4096;
+pub(crate) const LOCKED_MAX: usize = 4096;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Claims {
     }
 
     /// The same for one key.
-    pub fn note_key(&self, key: &[u8]) {
+    pub(crate) fn note_key(&self, key: &[u8]) {
         let mut noted = self.0.lock();
         if noted.len() < NOTED_MAX {
             noted.push(digest(key));

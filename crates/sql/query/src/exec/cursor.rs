@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows in the first chunk of a scan without a limit: short ranges are the rule.
-pub const CHUNK_ROWS_FIRST: usize = 64;
+pub(crate) const CHUNK_ROWS_FIRST: usize = 64;
 /// Rows in the greatest chunk.
 pub const CHUNK_ROWS_MAX: usize = 1024;
 /// Each chunk of a scan is so many times the one before.
@@ -198,7 +198,7 @@ impl Cursor {
     }
 
     /// The joined row, to be taken from.
-    pub fn row_mut(&mut self) -> &mut Vec<Value> {
+    pub(crate) fn row_mut(&mut self) -> &mut Vec<Value> {
         &mut self.row
     }
 
@@ -240,7 +240,7 @@ impl Cursor {
 
     /// The rows of a [bare](Cursor::bare) cursor that are at hand behind the current one: their bytes, and where each lies in them. It goes on
     /// behind them.
-    pub fn take_chunk(&mut self) -> Option<(Bytes, std::vec::IntoIter<[u32; 4]>)> {
+    pub(crate) fn take_chunk(&mut self) -> Option<(Bytes, std::vec::IntoIter<[u32; 4]>)> {
         let state = self.states.last_mut().filter(|_| self.bare)?;
         match &mut state.rows {
             Rows::Together(bytes, places) => Some((bytes.clone(), std::mem::take(places))),
@@ -249,7 +249,7 @@ impl Cursor {
     }
 
     /// Decodes columns of the last level from a row's bytes.
-    pub fn decode_from(&mut self, stored: &[u8], slots: &[usize]) -> Result<(), SqlError> {
+    pub(crate) fn decode_from(&mut self, stored: &[u8], slots: &[usize]) -> Result<(), SqlError> {
         let Some(level) = self.levels.last() else { return Ok(()) };
         level.access.decode(stored, slots, &mut self.row[level.places()])
     }

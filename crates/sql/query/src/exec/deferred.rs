@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Most broken references that one transaction may hold.
-pub const HELD_MAX: usize = 1_000_000;
+pub(crate) const HELD_MAX: usize = 1_000_000;
 
 /// What SET CONSTRAINTS said in this transaction.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +62,7 @@ struct Held {
 
 impl Deferred {
     /// For a statement of several parts: all keys wait for [`Deferred::settle`].
-    pub fn until_the_end() -> Deferred {
+    pub(crate) fn until_the_end() -> Deferred {
         Deferred(Mutex::new(State { all: true, ..State::default() }))
     }
 

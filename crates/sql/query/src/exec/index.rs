@@ -175,7 +175,7 @@ impl IndexAccess {
     }
 
     /// Appends the index id and the key columns of a row; answers with whether one of them is NULL.
-    pub fn encode_columns(&self, row: &[Value], row_id: u64, out: &mut Vec<u8>) -> Result<bool, SqlError> {
+    pub(crate) fn encode_columns(&self, row: &[Value], row_id: u64, out: &mut Vec<u8>) -> Result<bool, SqlError> {
         out.extend_from_slice(&self.id.to_be_bytes());
         let mut null = false;
         for column in &self.columns {

@@ -59,7 +59,13 @@ impl KeyLock {
     }
 
     /// The mode that will be asked for if the row is as it seems; the table's columns begin at `base` of the joined row.
-    pub fn foresee(&self, access: &TableAccess, base: usize, row: &[Value], context: &StatementContext) -> LockMode {
+    pub(crate) fn foresee(
+        &self,
+        access: &TableAccess,
+        base: usize,
+        row: &[Value],
+        context: &StatementContext,
+    ) -> LockMode {
         if self.slots.is_empty() {
             return LockMode::NoKeyUpdate;
         }
@@ -99,7 +105,7 @@ impl KeyLock {
     }
 
     /// Whether foreseeing reads only places that `allowed` accepts.
-    pub fn reads_only(&self, allowed: &dyn Fn(usize) -> bool) -> bool {
+    pub(crate) fn reads_only(&self, allowed: &dyn Fn(usize) -> bool) -> bool {
         self.set.iter().all(|(_, value)| value.columns().iter().all(|&place| allowed(place)))
     }
 }

@@ -136,7 +136,7 @@ impl StatementContext {
     }
 
     /// Whether a part of the statement has written this key.
-    pub fn is_written(&self, key: &[u8]) -> bool {
+    pub(crate) fn is_written(&self, key: &[u8]) -> bool {
         let before = self.parts.as_ref().and_then(|parts| parts.before.as_ref());
         before.is_some_and(|before| before.images.lock().contains_key(key))
     }

@@ -123,12 +123,12 @@ impl Operand {
 
 impl Path {
     /// Whether conditions narrow it: it does not read the whole index.
-    pub fn is_narrowed(&self) -> bool {
+    pub(crate) fn is_narrowed(&self) -> bool {
         !self.reaches.iter().any(Reach::is_whole)
     }
 
     /// Whether in every alternative something equals the first column.
-    pub fn has_prefix(&self) -> bool {
+    pub(crate) fn has_prefix(&self) -> bool {
         !self.reaches.iter().any(|reach| reach.prefix.is_empty())
     }
 
@@ -176,7 +176,7 @@ impl Reach {
     }
 
     /// Whether it is one row at most of one set of keys, in a unique index.
-    pub fn is_point(&self, index: &IndexAccess) -> bool {
+    pub(crate) fn is_point(&self, index: &IndexAccess) -> bool {
         index.unique
             && self.prefix.len() == index.columns.len()
             && !self.prefix.iter().any(|term| matches!(term, Term::Null))

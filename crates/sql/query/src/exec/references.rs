@@ -209,7 +209,7 @@ impl Inbound {
 
 /// Where to look for the rows of a table whose columns `slots` hold `values`: an index that starts with those columns and the
 /// values in its order, or nothing better than the whole table.
-pub fn child_keys(access: &TableAccess, slots: &[usize], values: &[Value]) -> Option<(usize, Keys)> {
+pub(crate) fn child_keys(access: &TableAccess, slots: &[usize], values: &[Value]) -> Option<(usize, Keys)> {
     for ordinal in 0..=access.indexes.len() {
         let index = access.index(ordinal);
         if index.predicate.is_some() {

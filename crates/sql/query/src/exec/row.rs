@@ -24,9 +24,9 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 /// Bytes of columns from which a row takes the wide form.
-pub const NARROW_MAX_BYTES: usize = 0x7fff;
+pub(crate) const NARROW_MAX_BYTES: usize = 0x7fff;
 /// Greatest length of one stored row, bytes.
-pub const ROW_MAX_BYTES: usize = 16 << 20;
+pub(crate) const ROW_MAX_BYTES: usize = 16 << 20;
 
 const NARROW: u8 = 1;
 const WIDE: u8 = 2;
@@ -301,7 +301,7 @@ pub fn decode(ty: &SqlType, bytes: &[u8]) -> Result<Value, SqlError> {
 /// # Errors
 /// As [`decode`].
 #[inline]
-pub fn decode_to(ty: &SqlType, bytes: &[u8], to: &mut Value) -> Result<(), SqlError> {
+pub(crate) fn decode_to(ty: &SqlType, bytes: &[u8], to: &mut Value) -> Result<(), SqlError> {
     match ty {
         SqlType::Int4 => *to = Value::Int4(i32::from_le_bytes(fixed(bytes)?)),
         SqlType::Int8 => *to = Value::Int8(i64::from_le_bytes(fixed(bytes)?)),

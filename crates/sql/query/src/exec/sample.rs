@@ -4,7 +4,7 @@ use crate::statistics::{ColumnStatistics, Key};
 use std::collections::BTreeMap;
 
 /// Frequent values that are kept of a column.
-pub const COMMON_MAX: usize = 20;
+pub(crate) const COMMON_MAX: usize = 20;
 /// Parts of equal number that bounds make of the others.
 pub const PARTS_MAX: usize = 50;
 /// A value that is not so many times as frequent as the average one is none of the frequent.

@@ -30,7 +30,7 @@ use bytes::Bytes;
 /// Bytes of the index id in front of every key.
 pub const PREFIX_BYTES: usize = 4;
 /// Greatest length of a key, bytes.
-pub const KEY_MAX_BYTES: usize = 8 << 10;
+pub(crate) const KEY_MAX_BYTES: usize = 8 << 10;
 
 /// A table, compiled. Columns are named by *slot*: their place among the descriptor's columns, from 0.
 #[derive(Debug, Clone)]
@@ -141,7 +141,7 @@ impl TableAccess {
     }
 
     /// Whether no two rows have the same values in these slots: they hold a unique key of all rows.
-    pub fn is_unique_by(&self, given: impl Fn(usize) -> bool) -> bool {
+    pub(crate) fn is_unique_by(&self, given: impl Fn(usize) -> bool) -> bool {
         std::iter::once(&self.primary).chain(&self.indexes).any(|index| {
             index.unique
                 && index.predicate.is_none()
@@ -168,7 +168,7 @@ impl TableAccess {
     }
 
     /// Where the entries of an index hold these columns just as the row does: in their own key, or in the row's. `None` if they lack one.
-    pub fn entry_columns(&self, index: &IndexAccess, slots: &[usize]) -> Option<EntryColumns> {
+    pub(crate) fn entry_columns(&self, index: &IndexAccess, slots: &[usize]) -> Option<EntryColumns> {
         let mut left = slots.to_vec();
         let mut take = |columns: &[KeyColumn]| {
             let wanted = |column: &KeyColumn| {
@@ -187,7 +187,7 @@ impl TableAccess {
     ///
     /// # Errors
     /// XX000 for a malformed entry.
-    pub fn decode_entry(
+    pub(crate) fn decode_entry(
         &self,
         index: &IndexAccess,
         held: &EntryColumns,
@@ -204,7 +204,7 @@ impl TableAccess {
     }
 
     /// Decodes one column.
-    pub fn decode_column(&self, view: &RowView<'_>, slot: usize) -> Result<Value, SqlError> {
+    pub(crate) fn decode_column(&self, view: &RowView<'_>, slot: usize) -> Result<Value, SqlError> {
         let column = &self.columns[slot];
         match view.column(column.id)? {
             Stored::Bytes(bytes) => row::decode(&column.ty, bytes),

@@ -45,7 +45,7 @@ impl Target {
     }
 
     /// Slots that [`super::writer::Writer::update`] needs of the old row, for a statement that sets some.
-    pub fn update_needs(&self, touch: &Touch) -> Vec<usize> {
+    pub(crate) fn update_needs(&self, touch: &Touch) -> Vec<usize> {
         let mut out = touch.needs(&self.access);
         for (_, check) in &self.checks {
             evaluate::columns(check, &mut out);
@@ -66,7 +66,7 @@ impl Target {
     }
 
     /// Slots that [`super::writer::Writer::delete`] needs of the row.
-    pub fn delete_needs(&self) -> Vec<usize> {
+    pub(crate) fn delete_needs(&self) -> Vec<usize> {
         let building = self.access.building.iter().map(|building| &building.index);
         let columns = self.access.indexes.iter().chain(building).flat_map(|index| index.slots.iter().copied());
         let mut out: Vec<usize> =
@@ -169,7 +169,7 @@ impl Target {
     }
 
     /// Whether a change of its rows changes others, perhaps of the same table: it is referenced with CASCADE, SET NULL or SET DEFAULT.
-    pub fn acts_on_others(&self) -> bool {
+    pub(crate) fn acts_on_others(&self) -> bool {
         let passive = |action| matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict);
         !self.inbound.iter().all(|inbound| passive(inbound.action(true)) && passive(inbound.action(false)))
     }

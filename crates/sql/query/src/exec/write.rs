@@ -295,7 +295,7 @@ fn move_row(
 }
 
 /// Whether two rows differ in an index's columns, by the order of keys.
-pub fn keys_differ(index: &IndexAccess, a: &[Value], b: &[Value]) -> bool {
+pub(crate) fn keys_differ(index: &IndexAccess, a: &[Value], b: &[Value]) -> bool {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for column in &index.columns {
         let Some(slot) = column.slot else { continue };

@@ -21,7 +21,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// How deep referential actions follow each other.
-pub const CASCADE_DEPTH_MAX: usize = 64;
+pub(crate) const CASCADE_DEPTH_MAX: usize = 64;
 /// Rows fetched at a time when referencing rows are looked for.
 const CHILD_CHUNK_ROWS: usize = 256;
 
@@ -80,7 +80,7 @@ impl<'a> Writer<'a> {
     }
 
     /// As [`Writer::insert`], for a row already checked and encoded.
-    pub fn put_new(&mut self, target: &Arc<Target>, row: &[Value], image: RowImage) -> Result<(), SqlError> {
+    pub(crate) fn put_new(&mut self, target: &Arc<Target>, row: &[Value], image: RowImage) -> Result<(), SqlError> {
         let claims = self.context.claims.as_deref();
         let taken = self.context.txn.with(|txn| {
             let waited = claims.map_or(Ok(None), |claims| claims.wait(txn, &target.access, &image))?;

@@ -138,7 +138,7 @@ pub fn all_of(mut conditions: Vec<String>) -> Option<String> {
 }
 
 /// The name of a column that is not known by any other.
-pub fn nameless(place: usize) -> String {
+pub(crate) fn nameless(place: usize) -> String {
     format!("column{}", place + 1)
 }
 

@@ -440,7 +440,7 @@ pub(super) fn columns_of(expression: &str, table: &Table) -> Vec<i16> {
 }
 
 /// Rows of a function of the catalogs that returns a set, with the names and types of its columns; `None` if it is not one.
-pub fn set_columns(name: &str) -> Option<Vec<(&'static str, SqlType)>> {
+pub(crate) fn set_columns(name: &str) -> Option<Vec<(&'static str, SqlType)>> {
     Some(match name {
         "pg_partition_ancestors" => vec![("relid", SqlType::Reg(RegKind::Class))],
         "pg_get_keywords" => vec![
@@ -463,12 +463,12 @@ pub fn set_columns(name: &str) -> Option<Vec<(&'static str, SqlType)>> {
 }
 
 /// The name of a function of [`set_columns`].
-pub fn find_set(name: &str) -> Option<&'static str> {
+pub(crate) fn find_set(name: &str) -> Option<&'static str> {
     CATALOG_SETS.iter().copied().find(|known| *known == name)
 }
 
 /// The rows of a function of [`set_columns`].
-pub fn set_rows(name: &str) -> Vec<Row> {
+pub(crate) fn set_rows(name: &str) -> Vec<Row> {
     if name != "pg_get_keywords" {
         return Vec::new();
     }

@@ -41,15 +41,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// OID of the role that owns everything.
-pub const OWNER_OID: Oid = 10;
+pub(crate) const OWNER_OID: Oid = 10;
 /// OID of the schema `pg_catalog`.
-pub const PG_CATALOG_OID: Oid = 11;
+pub(crate) const PG_CATALOG_OID: Oid = 11;
 /// OID of the schema `information_schema`.
-pub const INFORMATION_SCHEMA_OID: Oid = 13_207;
+pub(crate) const INFORMATION_SCHEMA_OID: Oid = 13_207;
 /// OID of the extension that owns it: dumps leave out what is an extension's (decision 159).
-pub const TIMEBALL_OID: Oid = 13_899;
+pub(crate) const TIMEBALL_OID: Oid = 13_899;
 /// CHECK constraints have OIDs from here: this + 64 * (table's OID - first user OID) + place in the table.
-pub const CHECK_OID_BASE: Oid = 0x8000_0000;
+pub(crate) const CHECK_OID_BASE: Oid = 0x8000_0000;
 
 /// A column of a virtual table.
 #[derive(Clone, Debug)]
@@ -214,13 +214,13 @@ pub fn lookup(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable>
 }
 
 /// A virtual table by OID.
-pub fn by_oid(oid: Oid) -> Option<&'static VirtualTable> {
+pub(crate) fn by_oid(oid: Oid) -> Option<&'static VirtualTable> {
     all().values().find(|table| table.oid == oid)
 }
 
 impl VirtualTable {
     /// OID of its schema.
-    pub fn schema_oid(&self) -> Oid {
+    pub(crate) fn schema_oid(&self) -> Oid {
         match self.schema {
             "pg_catalog" => PG_CATALOG_OID,
             TIMEBALL_INTERNAL => TIMEBALL_INTERNAL_OID,

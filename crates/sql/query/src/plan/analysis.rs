@@ -49,7 +49,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Runs subqueries apart: see [`super::subquery`].
-    pub fn take_subqueries<V: VisitMut>(&mut self, node: &mut V) -> Planned<()> {
+    pub(crate) fn take_subqueries<V: VisitMut>(&mut self, node: &mut V) -> Planned<()> {
         let mut types = self.parameters.types().to_vec();
         subquery::take(node, self.context, &mut types, &mut self.subqueries)?;
         self.parameters = Parameters::new(&types);
@@ -87,7 +87,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Whether a table has a column of this name.
-    pub fn has_column(&self, name: &str) -> bool {
+    pub(crate) fn has_column(&self, name: &str) -> bool {
         self.scope.columns().iter().any(|column| column.name == name && !column.qualified_only)
     }
 
@@ -103,7 +103,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Adds a column of another item of FROM.
-    pub fn add_named_column(&mut self, relation: &str, name: &str, ty: &SqlType) {
+    pub(crate) fn add_named_column(&mut self, relation: &str, name: &str, ty: &SqlType) {
         let (relation, name, ty) = (relation.into(), name.into(), ty.clone());
         self.scope.add_column(ScopeColumn { relation, schema: None, name, ty, qualified_only: false });
     }
@@ -125,7 +125,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Adds a table to the scope.
-    pub fn add_table(
+    pub(crate) fn add_table(
         &mut self,
         table: &Table,
         alias: Option<&str>,
@@ -152,7 +152,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Adds the row proposed for insertion, as `excluded`.
-    pub fn add_excluded(&mut self, table: &Table) {
+    pub(crate) fn add_excluded(&mut self, table: &Table) {
         for column in &table.columns {
             self.add_column("excluded", &column.name, &column.ty);
         }
@@ -165,7 +165,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Conditions of ON: those of outer joins go to their table, the others are answered.
-    pub fn on_conditions(&mut self, from: &[FromTable<'_>], sources: &mut [Source]) -> Planned<Vec<Expr>> {
+    pub(crate) fn on_conditions(&mut self, from: &[FromTable<'_>], sources: &mut [Source]) -> Planned<Vec<Expr>> {
         let mut out = Vec::new();
         for (item, source) in from.iter().zip(sources) {
             let Some(on) = item.on else { continue };
@@ -195,7 +195,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// WHERE, whole.
-    pub fn bind_where(&mut self, condition: &ast::Expr) -> Planned<Expr> {
+    pub(crate) fn bind_where(&mut self, condition: &ast::Expr) -> Planned<Expr> {
         self.condition(condition, "WHERE")
     }
 
@@ -211,7 +211,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// An expression over no columns.
-    pub fn bind_alone(&mut self, expr: &ast::Expr) -> Planned<Expr> {
+    pub(crate) fn bind_alone(&mut self, expr: &ast::Expr) -> Planned<Expr> {
         let context = bind_context(self.context);
         Ok(expr::bind(expr, &Scope::new(), &mut self.parameters, &context)?)
     }
@@ -270,7 +270,7 @@ pub fn relation(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Relatio
 }
 
 /// The relation of the catalog that a name means.
-pub fn stored_relation(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Relation>> {
+pub(crate) fn stored_relation(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Relation>> {
     let (schema, table) = shape::table_name(name)?;
     context.catalog.relation(schema.as_deref(), &table)?.ok_or_else(|| {
         let shown = schema.map_or_else(|| table.clone(), |schema| format!("{schema}.{table}"));

@@ -28,7 +28,7 @@ pub struct Shared<'a> {
 ///
 /// # Errors
 /// 42601 if there are not as many values as columns, 0A000 for another source.
-pub fn take_apart(assignments: &mut Vec<Assignment>) -> Planned<()> {
+pub(crate) fn take_apart(assignments: &mut Vec<Assignment>) -> Planned<()> {
     if assignments.iter().all(|assignment| matches!(assignment.target, AssignmentTarget::ColumnName(_))) {
         return Ok(());
     }
@@ -105,7 +105,7 @@ pub fn shared(query: &Query) -> Option<Shared<'_>> {
 ///
 /// # Errors
 /// 42601 if there are not as many values as columns.
-pub fn check_width(shared: &Shared<'_>, given: usize) -> Result<(), SqlError> {
+pub(crate) fn check_width(shared: &Shared<'_>, given: usize) -> Result<(), SqlError> {
     if given != shared.columns {
         let message = "number of columns does not match number of values";
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));

@@ -33,7 +33,7 @@ impl Batch {
     }
 
     /// The rows.
-    pub fn into_rows(self) -> Vec<Row> {
+    pub(crate) fn into_rows(self) -> Vec<Row> {
         self.rows
     }
 }

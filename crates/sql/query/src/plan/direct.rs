@@ -42,7 +42,7 @@ fn with(query: &Query, inner: &Statement, context: &PlanContext) -> Planned<Arc<
 }
 
 /// Whether the query engine plans statements of this kind.
-pub fn may_run_in_engine(statement: &Statement) -> bool {
+pub(crate) fn may_run_in_engine(statement: &Statement) -> bool {
     let writes = |query: &Query| {
         matches!(query.body.as_ref(), SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_))
     };

@@ -23,7 +23,7 @@ pub fn shown(expr: &Expr, names: &Names<'_>) -> String {
 }
 
 /// A key of ORDER BY as text: what differs from PostgreSQL's usual order is said.
-pub fn sort_key(text: String, descending: bool, nulls_first: bool) -> String {
+pub(crate) fn sort_key(text: String, descending: bool, nulls_first: bool) -> String {
     let order = if descending { " DESC" } else { "" };
     let nulls = match (descending, nulls_first) {
         (false, true) => " NULLS FIRST",
@@ -211,7 +211,7 @@ fn call(aggregate: &Aggregate, names: &Names<'_>) -> String {
 }
 
 /// `BoolAnd` as `bool_and`.
-pub fn snake(name: &str) -> String {
+pub(crate) fn snake(name: &str) -> String {
     let mut out = String::new();
     for (at, c) in name.chars().enumerate() {
         if c.is_uppercase() && at > 0 {

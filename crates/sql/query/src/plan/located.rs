@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The column of a table that is a row's key: no text of a statement holds its name. The engine gives it to the first item of FROM of
 /// a query that locates.
-pub const KEY_NAME: &str = "\0key";
+pub(crate) const KEY_NAME: &str = "\0key";
 
 /// The query around the select list.
 pub struct Around<'a> {
@@ -80,7 +80,7 @@ pub fn others(
 }
 
 /// RETURNING with `*` written out.
-pub fn expand(list: &[SelectItem], table: &Table, target: &str, others: &[Other]) -> Vec<SelectItem> {
+pub(crate) fn expand(list: &[SelectItem], table: &Table, target: &str, others: &[Other]) -> Vec<SelectItem> {
     let item = |alias: &str, column: &String| {
         let parts = vec![Ident::with_quote('"', alias), Ident::with_quote('"', column)];
         SelectItem::UnnamedExpr(ast::Expr::CompoundIdentifier(parts))

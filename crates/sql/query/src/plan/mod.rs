@@ -65,7 +65,7 @@ pub struct PlanContext {
 
 impl PlanContext {
     /// For planning inside a running statement.
-    pub fn of_statement(context: &StatementContext) -> Self {
+    pub(crate) fn of_statement(context: &StatementContext) -> Self {
         PlanContext {
             catalog: context.catalog.clone(),
             kv: context.kv.clone(),

@@ -228,7 +228,7 @@ pub fn target(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Target>> 
 }
 
 /// The slot of a column that SET or INSERT names.
-pub fn column_slot(table: &Table, name: &ObjectName) -> Result<usize, SqlError> {
+pub(crate) fn column_slot(table: &Table, name: &ObjectName) -> Result<usize, SqlError> {
     // What follows a dot is a field of the column.
     let column = name.0.first().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
     table.columns.iter().position(|c| c.name == column).ok_or_else(|| {
@@ -240,12 +240,12 @@ pub fn column_slot(table: &Table, name: &ObjectName) -> Result<usize, SqlError> 
 }
 
 /// Whether an expression is the word DEFAULT.
-pub fn is_default(expr: &ast::Expr) -> bool {
+pub(crate) fn is_default(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
 /// Binds SET: slots and their new values.
-pub fn bind_set(
+pub(crate) fn bind_set(
     set: &[(&ObjectName, &ast::Expr)],
     target: &Target,
     analysis: &mut Analysis<'_>,

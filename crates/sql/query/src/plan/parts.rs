@@ -47,7 +47,7 @@ pub fn is_modifying(query: &Query) -> bool {
 }
 
 /// The WITH of a statement, if it has parts.
-pub fn with_of(statement: &Statement) -> Option<(&Query, &With)> {
+pub(crate) fn with_of(statement: &Statement) -> Option<(&Query, &With)> {
     let Statement::Query(query) = statement else { return None };
     let with = query.with.as_ref()?;
     let acts = with.cte_tables.iter().any(|cte| writes(&cte.query) || !cte.query.locks.is_empty());
@@ -257,7 +257,7 @@ fn whole(name: &str, pace: &Pace) -> Result<Query, SqlError> {
 }
 
 /// A statement whose subqueries that lock rows are parts; `None` if it has none.
-pub fn lift_locks(statement: &Statement, pace: &Pace) -> Result<Option<Statement>, SqlError> {
+pub(crate) fn lift_locks(statement: &Statement, pace: &Pace) -> Result<Option<Statement>, SqlError> {
     let mut lifted = statement.clone();
     let mut lift = Lift { outermost: matches!(statement, Statement::Query(_)), found: Vec::new(), pace, error: None };
     let _ = lifted.visit(&mut lift);

@@ -21,12 +21,12 @@ impl From<SqlError> for Refusal {
 
 impl Refusal {
     /// Whether the query engine may do it.
-    pub fn is_for_engine(&self) -> bool {
+    pub(crate) fn is_for_engine(&self) -> bool {
         !matches!(self, Refusal::Wrong(_))
     }
 
     /// The error where there is no engine to turn to.
-    pub fn into_error(self) -> SqlError {
+    pub(crate) fn into_error(self) -> SqlError {
         match self {
             Refusal::Wrong(error) | Refusal::Unknown(error) => *error,
             Refusal::Engine(part) => {

@@ -50,7 +50,7 @@ pub fn defaults(table: &Table, context: &PlanContext) -> Result<Vec<Option<Expr>
 
 /// The type that a value takes on its way into a column: without a length or precision, which assignment then applies. A
 /// `CAST` to plain `character` would cut to one.
-pub fn open_type(ty: &SqlType) -> SqlType {
+pub(crate) fn open_type(ty: &SqlType) -> SqlType {
     match ty {
         SqlType::Char(_) => SqlType::Text,
         other => other.base(),

@@ -245,7 +245,7 @@ fn project(items: Vec<Item>, movable: bool) -> Project {
 }
 
 /// Gives items the names that they have before subqueries are taken out of them.
-pub fn keep_names(list: &mut [SelectItem]) {
+pub(crate) fn keep_names(list: &mut [SelectItem]) {
     for item in list {
         if let SelectItem::UnnamedExpr(expr) = item
             && let name = output_name(expr)
@@ -271,7 +271,7 @@ fn items(
 }
 
 /// A select list or RETURNING: wildcards are expanded over the sources.
-pub fn select_items<'a>(
+pub(crate) fn select_items<'a>(
     list: &[SelectItem],
     sources: &[Source],
     analysis: &mut Analysis<'a>,
@@ -320,7 +320,7 @@ const LIST_COLUMNS_MAX: usize = 1664;
 ///
 /// # Errors
 /// 54011
-pub fn fits_a_list(columns: usize) -> Result<(), SqlError> {
+pub(crate) fn fits_a_list(columns: usize) -> Result<(), SqlError> {
     if columns <= LIST_COLUMNS_MAX {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use crate::types::{SqlType, Value};
 use std::collections::BTreeMap;
 
 /// A grouping of which nothing is known has this part of its rows.
-pub const GROUP_SHARE: f64 = 0.1;
+pub(crate) const GROUP_SHARE: f64 = 0.1;
 /// Share of rows that match a pattern.
 const PATTERN_SHARE: f64 = 0.1;
 /// Share of rows that are equal to something of which nothing is known.
@@ -137,7 +137,7 @@ fn equal(left: &Expr, right: &Expr, of: Columns<'_, '_>) -> f64 {
 }
 
 /// The column of the table that an expression is, maybe cast to where it can be compared.
-pub fn column_of<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, &'a SqlType)> {
+pub(crate) fn column_of<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, &'a SqlType)> {
     match expr {
         Expr::Cast { expr, .. } => column_of(expr, of),
         Expr::Column { index, .. } => of(*index),

@@ -47,7 +47,7 @@ enum Kind {
 }
 
 /// The greatest number of a parameter in a statement: `$n`. Numbers that no parameter can have are left to who binds them: he refuses them.
-pub fn parameters_in<V: ast::Visit>(node: &V) -> usize {
+pub(crate) fn parameters_in<V: ast::Visit>(node: &V) -> usize {
     let mut greatest = 0;
     let _ = visit_expressions(node, |expr| {
         if let Expr::Value(value) = expr

@@ -12,7 +12,7 @@ pub fn columns(expr: &Expr, to: &mut Vec<usize>) {
 }
 
 /// Whether an expression reads only columns whose places `allowed` accepts.
-pub fn reads_only(expr: &Expr, allowed: &dyn Fn(usize) -> bool) -> bool {
+pub(crate) fn reads_only(expr: &Expr, allowed: &dyn Fn(usize) -> bool) -> bool {
     let mut out = true;
     expr.visit(&mut |part| {
         if let Expr::Column { index, .. } = part {

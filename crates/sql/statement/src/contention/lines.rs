@@ -97,7 +97,11 @@ impl Locks {
 }
 
 /// Answers a question about locks: rows, and the question for the rest.
-pub fn locks_asked(kv: &dyn Kv, words: &mut Split<'_, char>, is_full: &dyn Fn(&[Row]) -> bool) -> Option<Vec<Row>> {
+pub(crate) fn locks_asked(
+    kv: &dyn Kv,
+    words: &mut Split<'_, char>,
+    is_full: &dyn Fn(&[Row]) -> bool,
+) -> Option<Vec<Row>> {
     let contended = match words.next()? {
         "awaited" => true,
         "all" => false,
@@ -121,7 +125,7 @@ pub fn locks_asked(kv: &dyn Kv, words: &mut Split<'_, char>, is_full: &dyn Fn(&[
 }
 
 /// Answers a question about transactions.
-pub fn transactions_asked(
+pub(crate) fn transactions_asked(
     sessions: &Sessions,
     kv: &dyn Kv,
     words: &mut Split<'_, char>,
@@ -284,7 +288,7 @@ pub fn hex(key: &[u8]) -> String {
 }
 
 /// The reverse.
-pub fn of_hex(text: &str) -> Option<Bytes> {
+pub(crate) fn of_hex(text: &str) -> Option<Bytes> {
     let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
     if !text.len().is_multiple_of(2) {
         return None;

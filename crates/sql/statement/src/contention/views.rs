@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub type Rows = Vec<Row>;
 
 /// The columns of `locks`.
-pub const LOCK_COLUMNS: [(&str, SqlType); 16] = [
+pub(crate) const LOCK_COLUMNS: [(&str, SqlType); 16] = [
     ("locktype", SqlType::Text),
     ("table_name", SqlType::Text),
     ("index_name", SqlType::Text),
@@ -37,7 +37,7 @@ pub const LOCK_COLUMNS: [(&str, SqlType); 16] = [
 ];
 
 /// The columns of `transactions`.
-pub const TRANSACTION_COLUMNS: [(&str, SqlType); 15] = [
+pub(crate) const TRANSACTION_COLUMNS: [(&str, SqlType); 15] = [
     ("node_id", SqlType::Int4),
     ("pid", SqlType::Int4),
     ("transaction_id", SqlType::Text),

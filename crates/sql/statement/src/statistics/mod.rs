@@ -28,7 +28,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Share of rows that a condition lets through of which nothing is known.
 pub const UNKNOWN_SHARE: f64 = 1.0 / 3.0;
 /// Keys are cut behind so many bytes: what differs there only is taken for the same.
-pub const KEY_BYTES_MAX: usize = 64;
+pub(crate) const KEY_BYTES_MAX: usize = 64;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

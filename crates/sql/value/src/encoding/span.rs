@@ -5,7 +5,7 @@ use crate::types::Oid;
 use bytes::Bytes;
 
 /// Bytes of the index id at the start of each key.
-pub const INDEX_PREFIX_BYTES: usize = 4;
+pub(crate) const INDEX_PREFIX_BYTES: usize = 4;
 
 /// The start of each key of an index.
 pub fn index_prefix(index: Oid) -> [u8; INDEX_PREFIX_BYTES] {
@@ -18,7 +18,7 @@ pub fn index_of(key: &[u8]) -> Option<Oid> {
 }
 
 /// The least key above all keys that begin with `prefix`; empty if there is none (the end of the key space).
-pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
+pub(crate) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < 0xff {
@@ -30,7 +30,7 @@ pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
 }
 
 /// All keys that begin with `prefix`.
-pub fn prefix_span(prefix: &[u8]) -> Span {
+pub(crate) fn prefix_span(prefix: &[u8]) -> Span {
     Bytes::copy_from_slice(prefix)..Bytes::from(prefix_end(prefix))
 }
 

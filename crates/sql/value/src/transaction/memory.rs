@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Where the counter that stands for time begins: 2026-01-01, microseconds since the Unix epoch.
-pub const EPOCH_US: u64 = 1_767_225_600_000_000;
+pub(crate) const EPOCH_US: u64 = 1_767_225_600_000_000;
 /// How often a waiting lock request looks at its interrupt.
 const LOCK_POLL_MS: u64 = 5;
 

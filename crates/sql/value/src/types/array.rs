@@ -9,7 +9,7 @@ use bytes::BufMut;
 /// Most dimensions of an array.
 pub const MAX_DIMENSIONS: usize = 6;
 /// Most elements of an array.
-pub const MAX_ELEMENTS: usize = 134_217_727;
+pub(crate) const MAX_ELEMENTS: usize = 134_217_727;
 
 fn malformed(text: &str, detail: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\"")).detail(detail.to_owned())

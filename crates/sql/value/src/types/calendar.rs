@@ -20,13 +20,13 @@ pub const EPOCH_OFFSET_DAYS: i64 = 10_957;
 /// Julian day number of 2000-01-01.
 pub const EPOCH_JULIAN: i64 = 2_451_545;
 /// First day that a date may be: 4714-11-24 BC.
-pub const MIN_DAY: i64 = -2_451_545;
+pub(crate) const MIN_DAY: i64 = -2_451_545;
 /// First day beyond what a date may be: 5874898-01-01.
-pub const END_DAY: i64 = 2_145_031_949;
+pub(crate) const END_DAY: i64 = 2_145_031_949;
 /// First microsecond of a timestamp.
-pub const MIN_TIMESTAMP_US: i64 = -211_813_488_000_000_000;
+pub(crate) const MIN_TIMESTAMP_US: i64 = -211_813_488_000_000_000;
 /// First microsecond beyond a timestamp: 294277-01-01.
-pub const END_TIMESTAMP_US: i64 = 9_223_371_331_200_000_000;
+pub(crate) const END_TIMESTAMP_US: i64 = 9_223_371_331_200_000_000;
 
 /// Microseconds rounded to so many digits of a second, halves away from zero.
 pub fn round_fraction(us: i64, digits: u32) -> i64 {
@@ -80,7 +80,7 @@ pub fn date_of(day: i64) -> (i64, u32, u32) {
 }
 
 /// Whether the year has a 29th of February.
-pub fn is_leap(year: i64) -> bool {
+pub(crate) fn is_leap(year: i64) -> bool {
     year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0)
 }
 
@@ -167,7 +167,7 @@ pub fn offset_at(zone: impl Into<TimeZone>, utc_us: i64) -> i64 {
 }
 
 /// What a zone is called at an instant: `CET`, `CEST`; `None` for one that is a number.
-pub fn zone_name_at(zone: TimeZone, utc_us: i64) -> Option<String> {
+pub(crate) fn zone_name_at(zone: TimeZone, utc_us: i64) -> Option<String> {
     let TimeZone::Named(zone) = zone else { return None };
     let offset = zone.offset_from_utc_datetime(&naive(within_tables(utc_us))?);
     offset.abbreviation().map(str::to_string)

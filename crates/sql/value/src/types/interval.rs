@@ -227,7 +227,7 @@ impl IntervalModifier {
     }
 
     /// For seconds of so many digits.
-    pub fn of_digits(digits: u32) -> IntervalModifier {
+    pub(crate) fn of_digits(digits: u32) -> IntervalModifier {
         IntervalModifier { fields: None, precision: Some(digits) }
     }
 

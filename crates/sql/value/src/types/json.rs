@@ -11,7 +11,7 @@ use crate::{SqlError, SqlState};
 use std::cmp::Ordering;
 
 /// Deepest nesting read.
-pub const MAX_DEPTH: usize = 1_000;
+pub(crate) const MAX_DEPTH: usize = 1_000;
 /// The tree is counted in pieces of so many bytes.
 const HELD_PIECE_BYTES: usize = 64 << 10;
 /// Units of work of a comparison of two parts.
@@ -312,7 +312,7 @@ impl Json {
     ///
     /// # Errors
     /// As [`Json::parse`], but neither for memory nor for time.
-    pub fn parse_known(text: &str) -> Result<Json, SqlError> {
+    pub(crate) fn parse_known(text: &str) -> Result<Json, SqlError> {
         Json::read(Reader { held: None, ..Reader::new(text) })
     }
 

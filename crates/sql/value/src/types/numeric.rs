@@ -17,9 +17,9 @@ use bytes::{Buf, BufMut};
 use std::cmp::Ordering;
 
 /// Greatest number of digits after the point.
-pub const MAX_SCALE: i64 = 16_383;
+pub(crate) const MAX_SCALE: i64 = 16_383;
 /// Greatest number of digits before the point.
-pub const MAX_WHOLE_DIGITS: i64 = 131_072;
+pub(crate) const MAX_WHOLE_DIGITS: i64 = 131_072;
 /// A quotient has at least this many significant digits.
 const MIN_SIGNIFICANT_DIGITS: i64 = 16;
 /// Greatest scale of a quotient and its kind.
@@ -382,7 +382,7 @@ impl Numeric {
     }
 
     /// From a float4, with the 6 digits that it surely has.
-    pub fn from_f32(value: f32) -> Numeric {
+    pub(crate) fn from_f32(value: f32) -> Numeric {
         float_digits(f64::from(value), 6)
     }
 

@@ -178,7 +178,7 @@ impl Value {
     ///
     /// # Errors
     /// 22001.
-    pub fn fit_string(text: &str, ty: &SqlType, explicit: bool) -> Result<Value, SqlError> {
+    pub(crate) fn fit_string(text: &str, ty: &SqlType, explicit: bool) -> Result<Value, SqlError> {
         let (limit, pad) = match ty {
             SqlType::Varchar(Some(n)) => (*n as usize, false),
             SqlType::Char(n) if *n > 0 => (*n as usize, true),
