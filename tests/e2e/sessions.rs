@@ -149,6 +149,9 @@ fn start_up_settings_do_not_cost_the_connection() {
     let refused = |options: &str| state(&connect(options).map(|_| ()).unwrap_err()).to_owned();
     assert_eq!(refused("-c nosuch=1"), "42704");
     assert_eq!(refused("-c DateStyle=foo"), "22023");
+    for fixed in ["wal_level=logical", "wal_level=replica", "ssl=on", "ssl=off", "server_version=15"] {
+        assert_eq!(refused(&format!("-c {fixed}")), "55P02", "{fixed}");
+    }
     assert_eq!(refused("-c client_encoding=LATIN1"), "0A000");
     assert_eq!(refused("-c client_encoding=nosuch"), "22023");
     let latin = connect("-c client_encoding=latin-1").map(|_| ()).unwrap_err();

@@ -230,6 +230,12 @@ impl Snapshot {
         self.schemas.remove(&id);
         self.names.remove(&id);
     }
+    /// The same with another descriptor of a relation, to see what would become of those that read it.
+    pub fn with_relation(&self, relation: Relation) -> Snapshot {
+        let mut other = self.clone();
+        other.put_relation(Stored::new(Arc::new(relation), Bytes::new()));
+        other
+    }
     pub(super) fn put_relation(&mut self, stored: Arc<Stored>) {
         let relation = stored.relation.clone();
         self.remove_relation(id_of(&relation));

@@ -2,10 +2,11 @@
 
 use super::bind::{BindError, Binder, syntax};
 use super::fold::fold;
-use super::function::{AGGREGATES, by_name, is_set_returning};
+use super::function::{AGGREGATES, Sig, by_name, is_set_returning};
 use super::resolve::{self, Candidate, Failure};
 use super::{Expr, Volatility};
 use crate::identifier;
+use crate::syntax::forms::VARIADIC;
 use crate::types::{CastKind, SqlType, Value, cast_kind};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
@@ -48,7 +49,18 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
         }
     };
     let mut args = Vec::with_capacity(list.len());
+    let mut spread = false;
     for arg in list {
+        if spread {
+            return Err(syntax("VARIADIC must be the last argument").into());
+        }
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
+            && let Some(array) = variadic(expr)
+        {
+            args.push(binder.expr(array)?);
+            spread = true;
+            continue;
+        }
         match arg {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => args.push(binder.expr(expr)?),
             FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), name: arg_name, .. } => {
@@ -63,6 +75,9 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
             }
             _ => return Err(BindError::NeedsEngine("an aggregate function")),
         }
+    }
+    if spread {
+        return spread_call(binder, &name, args);
     }
     if name == "row" && args.len() > ROW_COLUMNS_MAX {
         let message = format!("ROW expressions can have at most {ROW_COLUMNS_MAX} entries");
@@ -84,6 +99,38 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
         "row" => Ok(Expr::Row(args)),
         "date_part" if args.len() == 2 => call(binder, "date_part", args),
         _ => call(binder, &name, args),
+    }
+}
+
+/// The array behind VARIADIC.
+fn variadic(expr: &ast::Expr) -> Option<&ast::Expr> {
+    let ast::Expr::Function(mark) = expr else { return None };
+    let [ast::ObjectNamePart::Identifier(name)] = mark.name.0.as_slice() else { return None };
+    let FunctionArguments::List(list) = &mark.args else { return None };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(array))] if name.value == VARIADIC => Some(array),
+        _ => None,
+    }
+}
+
+/// A call whose last argument is an array of arguments.
+fn spread_call(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>) -> Result<Expr, BindError> {
+    let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+    let Some(function) = super::functions::variadic::named(name) else {
+        // A function that repeats nothing takes it as it stands.
+        return if by_name(name).iter().any(|f| f.variadic) {
+            Err(undefined(name, &types).into())
+        } else {
+            call(binder, name, args)
+        };
+    };
+    let takes_any = function.args.last() == Some(&Sig::ArrayOfElement);
+    if types.len() == function.args.len() && takes_any && !matches!(types.last(), Some(SqlType::Array(_))) {
+        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, "VARIADIC argument must be an array").into());
+    }
+    match resolve::choose(&[function], &types) {
+        Ok(chosen) => make_call(binder, chosen, args),
+        Err(_) => Err(undefined(name, &types).into()),
     }
 }
 

@@ -634,7 +634,7 @@ fn like_operator(symbol: &str, negated: bool) -> B {
 }
 
 /// What `ALL (..)` is of, where the library has read it as a call.
-fn argument_of_all(pattern: &ast::Expr) -> Option<&ast::Expr> {
+pub fn argument_of_all(pattern: &ast::Expr) -> Option<&ast::Expr> {
     let ast::Expr::Function(call) = pattern else { return None };
     let [ast::ObjectNamePart::Identifier(name)] = call.name.0.as_slice() else { return None };
     let ast::FunctionArguments::List(list) = &call.args else { return None };

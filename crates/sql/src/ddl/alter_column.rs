@@ -174,6 +174,7 @@ impl Run<'_> {
         self.refuse_keys_between_tables(&table, id)?;
         if using.is_none() && widens(&from, &ty) {
             // Stored alike: rows and entries stay.
+            self.refuse_read(&table, at)?;
             table.columns[at].ty = ty;
             self.put_table(table.clone())?;
             Target::new(&table, &self.plan_context())?;
@@ -188,6 +189,7 @@ impl Run<'_> {
             .hint(format!("You might need to specify \"USING {}::{ty}\".", quote_identifier(&name))),
             Some(_) => e,
         })?;
+        self.refuse_read(&table, at)?;
         let old = table.clone();
         // Its id, and with it what refers to the column, stays: the rows get keys of their own.
         table.columns[at] = Column { ty, missing: None, ..table.columns[at].clone() };

@@ -100,6 +100,7 @@ impl Run<'_> {
         let key = |name: &String| IndexKey {
             value: IndexValue::Column(name.clone()),
             collation: None,
+            operator_class: None,
             descending: false,
             nulls_first: None,
         };
@@ -246,7 +247,7 @@ pub(super) fn index_columns(table: &Table, keys: &[IndexKey], constraint: bool) 
     }
     let formulas = Formulas::new(table);
     let mut out: Vec<IndexColumn> = Vec::with_capacity(keys.len());
-    for IndexKey { value, collation, descending, nulls_first } in keys {
+    for IndexKey { value, collation, operator_class, descending, nulls_first } in keys {
         let collation = *collation;
         let (part, ty) = match value {
             IndexValue::Column(name) => {
@@ -273,6 +274,9 @@ pub(super) fn index_columns(table: &Table, keys: &[IndexKey], constraint: bool) 
             }
         };
         super::column::refuse_collation(&ty, collation)?;
+        if let Some(class) = operator_class {
+            super::operator_class::check(class, &ty)?;
+        }
         if !ty.is_orderable() {
             return Err(SqlError::new(
                 SqlState::UNDEFINED_OBJECT,

@@ -236,11 +236,23 @@ impl Run<'_> {
     pub(super) fn refuse_retyped(&self, table: &Table, column: &str) -> Result<(), SqlError> {
         match self.views_of(table.id).into_iter().find(|view| !self.view_still_works(view)) {
             None => Ok(()),
-            Some(view) => Err(SqlError::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "cannot alter type of a column used by a view or rule",
-            )
-            .detail(format!("rule _RETURN on view {} depends on column \"{column}\"", view.name))),
+            Some(view) => Err(retyped(&view, column)),
+        }
+    }
+
+    /// The type of a column is to change: views that name it are refused, whatever they do with it.
+    pub(super) fn refuse_read(&self, table: &Table, at: usize) -> Result<(), SqlError> {
+        let views = self.views_of(table.id);
+        if views.is_empty() {
+            return Ok(());
+        }
+        // Those that cannot be planned without it. No statement can write such a name.
+        let mut without = table.clone();
+        let column = std::mem::replace(&mut without.columns[at].name, "\0".into());
+        let context = self.plan_context_with(Relation::Table(without));
+        match views.iter().find(|view| !self.view_works(view, &context)) {
+            None => Ok(()),
+            Some(view) => Err(retyped(view, &column)),
         }
     }
 
@@ -374,4 +386,9 @@ fn kind_of(relation: &Relation) -> &'static str {
         Relation::View(_) => "view",
         Relation::Sequence(_) => "sequence",
     }
+}
+
+fn retyped(view: &View, column: &str) -> SqlError {
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule")
+        .detail(format!("rule _RETURN on view {} depends on column \"{column}\"", view.name))
 }

@@ -9,6 +9,7 @@ use crate::expr::{self, BindContext, Expr, Parameters, Scope, assign, literals};
 use crate::identifier::split_name;
 use crate::plan::PlanContext;
 use crate::plan::scope::parse;
+use crate::syntax::marks::written;
 use crate::syntax::{Name, ObjectKind};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -48,7 +49,7 @@ impl Run<'_> {
         }
         let context = self.plan_context();
         let changed = literals::settle(&mut expr, |expr| bind_tree(expr, &scope, "", ty, &context).map(drop));
-        Ok(if changed { expr.to_string() } else { text })
+        Ok(if changed { written(expr.to_string()) } else { text })
     }
 
     /// The text of a default with the sequences in it named in full: it means them under every search path.
@@ -79,7 +80,7 @@ impl Run<'_> {
         }
         // The library shouts names of types that it knows.
         let shouted = |literal: &String| literal.replace("::regclass", "::REGCLASS");
-        Ok(literals.iter().fold(expr.to_string(), |text, literal| text.replace(&shouted(literal), literal)))
+        Ok(literals.iter().fold(written(expr.to_string()), |text, literal| text.replace(&shouted(literal), literal)))
     }
 
     /// The literal that took the place of a sequence's name, if there was one.
@@ -204,7 +205,7 @@ pub(super) fn rename_column(text: &str, from: &str, to: &str) -> String {
         }
         ControlFlow::<()>::Continue(())
     });
-    tree.to_string()
+    written(tree.to_string())
 }
 
 fn last_name(e: &ast::Expr) -> Option<&ast::Ident> {

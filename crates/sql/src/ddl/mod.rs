@@ -30,6 +30,7 @@ mod index;
 mod load;
 mod naming;
 mod online;
+mod operator_class;
 mod rename;
 mod retention;
 mod rows;

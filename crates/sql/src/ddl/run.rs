@@ -121,6 +121,13 @@ impl<'a> Run<'a> {
         let (txn, relied) = (self.statement.txn.clone(), self.statement.backend.relied.clone());
         Arc::new(Relying::new(view, txn, self.change.since(), relied))
     }
+    /// What statements would be planned over if a relation were another.
+    pub(super) fn plan_context_with(&self, relation: Relation) -> PlanContext {
+        let path = &self.statement.settings.search_path;
+        let view = View::new(Arc::new(self.catalog().with_relation(relation)), self.database.clone(), path);
+        PlanContext { catalog: self.relying(Arc::new(view)), ..self.plan_context() }
+    }
+
     pub(super) fn plan_context(&self) -> PlanContext {
         PlanContext {
             catalog: self.relying(self.view()),

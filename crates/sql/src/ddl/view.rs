@@ -8,6 +8,7 @@ use crate::engine::recursion;
 use crate::expr::literals;
 use crate::identifier::{fold, is_bare, quote_qualified};
 use crate::plan;
+use crate::syntax::marks::written;
 use crate::syntax::{Command, Name, Planned};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
@@ -67,7 +68,7 @@ impl Run<'_> {
             schema: schema.id,
             name: name.name.clone(),
             columns,
-            query: statement.to_string(),
+            query: written(statement.to_string()),
             reads,
         };
         let view = self.settled(view);
@@ -153,9 +154,14 @@ impl Run<'_> {
 
     /// Whether a view can still be planned, with the same columns.
     pub(super) fn view_still_works(&self, view: &View) -> bool {
+        self.view_works(view, &self.plan_context())
+    }
+
+    /// The same, where something else is in the catalog.
+    pub(super) fn view_works(&self, view: &View, context: &plan::PlanContext) -> bool {
         let Ok(parsed) = crate::syntax::parse(&view.query) else { return false };
         let Some(crate::syntax::Command::Planned(planned)) = parsed.first().map(|p| &p.command) else { return false };
-        match plan::prepare(&planned.statement, &view.query, &self.plan_context()) {
+        match plan::prepare(&planned.statement, &view.query, context) {
             Ok(plan) => {
                 // A literal of no type is text in a view.
                 let same = |(field, (_, ty)): (&crate::Field, &(String, SqlType))| {

@@ -12,6 +12,7 @@ use crate::engine::journal::{Notes, names_of};
 use crate::identifier::fold;
 use crate::plan;
 use crate::syntax::Command;
+use crate::syntax::marks::written;
 use crate::syntax::view::{column_label, label, listed, names, query_of};
 use sqlparser::ast::{Distinct, Expr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value};
 
@@ -19,7 +20,7 @@ use sqlparser::ast::{Distinct, Expr, GroupByExpr, Ident, OrderByKind, Query, Sel
 fn named(text: &str, view: &View, notes: &Notes) -> Option<String> {
     let mut query = query_of(text)?;
     name_query(&mut query, view, notes)?;
-    Some(query.to_string())
+    Some(written(query.to_string()))
 }
 
 /// Names the columns of a query; gives what they were called.

@@ -10,6 +10,7 @@ use crate::SqlError;
 use crate::catalog::{Oid, Relation, View, snapshot};
 use crate::engine::journal::{Notes, names_of, place_of_item};
 use crate::identifier::{fold, is_bare};
+use crate::syntax::marks::written;
 use crate::syntax::view::{column_label, query_of};
 use crate::syntax::{Command, Name};
 use sqlparser::ast::{
@@ -329,11 +330,11 @@ impl Run<'_> {
         if let Change::Settle = change {
             let _ = query.visit(&mut WholeTables);
             // Places in the text are what names are known by.
-            query = query_of(&query.to_string())?;
+            query = query_of(&written(query.to_string()))?;
         }
         let notes = names_of(&query, &self.plan_context()).ok()?;
         let _ = query.visit(&mut Rewriter { notes: &notes, change, labels: Vec::new() });
-        Some(query.to_string())
+        Some(written(query.to_string()))
     }
 
     /// The text of a view to be made: settled, if it then gives the same columns, and with their names.

@@ -306,8 +306,7 @@ impl Kind {
     pub(super) fn normalize(self, name: &str, value: &str) -> Result<String, SqlError> {
         let bad = || invalid(name, value);
         match self {
-            Kind::Fixed if find(name).is_some_and(|s| s.default == value) => Ok(value.into()),
-            Kind::Fixed => Err(SqlError::new(SqlState(*b"55P02"), format!("parameter \"{name}\" cannot be changed"))),
+            Kind::Fixed => Err(cannot_change(name)),
             Kind::Flag => parse_flag(value).map(|on| if on { "on" } else { "off" }.to_string()).ok_or_else(bad),
             Kind::Number(min, max) => {
                 let number: i64 = value.trim().parse().map_err(|_| bad())?;
@@ -391,6 +390,17 @@ impl Kind {
             }
         }
     }
+}
+
+/// What is settled when the server is built or starts, in PostgreSQL's words, to whatever value: the present one, too.
+fn cannot_change(name: &str) -> SqlError {
+    let when = match name {
+        "max_connections" | "shared_buffers" | "wal_level" => " without restarting the server",
+        "ssl" => " now",
+        _ => "",
+    };
+    let error = SqlError::new(SqlState(*b"55P02"), format!("parameter \"{name}\" cannot be changed{when}"));
+    if name.starts_with("timeball.") { error.hint("It is given to the node when it starts.") } else { error }
 }
 
 /// Whether it is the name of a locale that a system may have: which ones a client's has is not known here.

@@ -7,7 +7,7 @@ use super::ddl::{AlterAction, ColumnChange, Ddl, ObjectKind};
 use super::grant;
 use super::name::Name;
 use super::reader::{Reader, string_of};
-use crate::SqlError;
+use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
 
 pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
@@ -258,9 +258,17 @@ fn column_change(r: &mut Reader) -> Result<ColumnChange, SqlError> {
         r.integer()?;
         return Ok(ColumnChange::Ignored);
     }
-    if r.take("SET STORAGE") || r.take("SET COMPRESSION") {
-        r.identifier()?;
-        return Ok(ColumnChange::Ignored);
+    for (words, what, known) in [
+        ("SET STORAGE", "storage type", ["plain", "external", "extended", "main"].as_slice()),
+        ("SET COMPRESSION", "compression method", ["pglz", "lz4", "default"].as_slice()),
+    ] {
+        if r.take(words) {
+            let name = r.identifier()?;
+            if !known.contains(&name.to_ascii_lowercase().as_str()) {
+                return Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("invalid {what} \"{name}\"")));
+            }
+            return Ok(ColumnChange::Ignored);
+        }
     }
     let mut identity = None;
     let mut options = Default::default();

@@ -1,6 +1,7 @@
 //! Transaction control, upkeep that is not needed here, and what is refused.
 
 use super::command::{AsOf, Command, Mentions, Modes};
+use super::ddl::ObjectKind;
 use super::drop::owned;
 use super::name::Name;
 use super::reader::{Reader, string_of};
@@ -160,19 +161,27 @@ fn cast(r: &mut Reader) -> Result<(), SqlError> {
 pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
     let done = |r: &mut Reader, tag, outside_block| {
         let mut mentions = Mentions::default();
-        if tag != "UNLISTEN" {
-            mentions.relations = upkept(r)?.names();
+        if tag == "UNLISTEN" {
+            r.skip_all();
+        } else {
+            mentions.relations = upkept(r, tag)?.names();
         }
-        r.skip_all();
+        if tag == "CLUSTER" && r.take("USING") {
+            let index = r.name()?;
+            mentions.relations.push(index.clone());
+            mentions.kinds.push((ObjectKind::Index, index));
+        } else if tag == "CLUSTER" && r.take("ON") {
+            mentions.relations.push(r.name()?);
+        }
         Ok(Command::Nothing { tag, notice: None, outside_block, mentions: Box::new(mentions) })
     };
     let word = r.identifier()?;
     match word.as_str() {
         "analyze" | "analyse" => {
-            Ok(Command::Analyze { tag: "ANALYZE", outside_block: false, tables: upkept(r)?.relations })
+            Ok(Command::Analyze { tag: "ANALYZE", outside_block: false, tables: upkept(r, "ANALYZE")?.relations })
         }
         "vacuum" => {
-            let found = upkept(r)?;
+            let found = upkept(r, "VACUUM")?;
             if found.analyze {
                 return Ok(Command::Analyze { tag: "VACUUM", outside_block: true, tables: found.relations });
             }
@@ -220,15 +229,48 @@ impl Upkept {
     }
 }
 
-fn upkept(r: &mut Reader) -> Result<Upkept, SqlError> {
+/// Options in parentheses, of the statement.
+fn options_of(statement: &str) -> &'static [&'static str] {
+    match statement {
+        "VACUUM" => &[
+            "full",
+            "freeze",
+            "verbose",
+            "analyze",
+            "disable_page_skipping",
+            "skip_locked",
+            "index_cleanup",
+            "process_toast",
+            "truncate",
+            "parallel",
+        ],
+        "ANALYZE" => &["verbose", "skip_locked"],
+        "REINDEX" => &["concurrently", "tablespace", "verbose"],
+        _ => &["verbose"],
+    }
+}
+
+fn upkept(r: &mut Reader, statement: &str) -> Result<Upkept, SqlError> {
     let mut analyze = false;
     if r.peek() == Some(&Token::LParen) {
         let options = r.parens()?;
         let mut options = Reader::new(r.lexed, options, r.pace);
-        while !options.at_end() {
-            analyze |= options.peek_words("ANALYZE") || options.peek_words("ANALYSE");
-            options.next();
-        }
+        options.separated(|options| {
+            let name = options.identifier()?;
+            let name = if name == "analyse" { "analyze".into() } else { name };
+            if !options_of(statement).contains(&name.as_str()) {
+                let message = format!("unrecognized {statement} option \"{name}\"");
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+            }
+            let off = options.peek_words("OFF")
+                || options.peek_words("FALSE")
+                || matches!(options.peek(), Some(Token::Number(number, _)) if number == "0");
+            if !options.at_end() && options.peek() != Some(&Token::Comma) {
+                options.next();
+            }
+            analyze |= name == "analyze" && !off;
+            Ok(())
+        })?;
     }
     loop {
         let said = r.take("ANALYZE") || r.take("ANALYSE");

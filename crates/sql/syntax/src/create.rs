@@ -170,11 +170,11 @@ pub(super) fn collation(r: &mut Reader) -> Result<Option<Collation>, SqlError> {
 fn index_key(r: &mut Reader) -> Result<IndexKey, SqlError> {
     let value = index_value(r)?;
     let collation = collation(r)?;
-    if let Some(word) = r.peek_word()
-        && word.to_ascii_lowercase().ends_with("_ops")
-    {
-        r.next();
-    }
+    let ends = |word: &str| ["ASC", "DESC", "NULLS"].iter().any(|end| word.eq_ignore_ascii_case(end));
+    let operator_class = match r.peek() {
+        Some(Token::Word(word)) if word.quote_style.is_some() || !ends(&word.value) => Some(r.name()?),
+        _ => None,
+    };
     let descending = r.take("DESC");
     if !descending {
         r.take("ASC");
@@ -183,7 +183,8 @@ fn index_key(r: &mut Reader) -> Result<IndexKey, SqlError> {
         true => Some(true),
         false => r.take("NULLS LAST").then_some(false),
     };
-    Ok(IndexKey { value, collation, descending, nulls_first: nulls_first.filter(|first| *first != descending) })
+    let nulls_first = nulls_first.filter(|first| *first != descending);
+    Ok(IndexKey { value, collation, operator_class, descending, nulls_first })
 }
 
 /// A column, a call, or an expression in parentheses.

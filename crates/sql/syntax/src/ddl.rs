@@ -341,6 +341,8 @@ pub struct IndexKey {
     pub value: IndexValue,
     /// COLLATE
     pub collation: Option<Collation>,
+    /// Its operator class, which must be one for its type: all of a type order alike here.
+    pub operator_class: Option<Name>,
     /// DESC
     pub descending: bool,
     /// NULLS FIRST or LAST, if it is not what the direction brings with it.

@@ -9,6 +9,8 @@
 //! | `interval(3) '..'` | `interval '..' second(3)` |
 //! | `a operator(s.=) any (b)` | `a = any (b)` |
 //! | `operator(s.-) a` | `- a` |
+//! | `f(a, variadic b)` | `f(a, <mark>(b))`: see [`VARIADIC`] |
+//! | `(t).*` | `t.*` |
 //! | `from only t`, `from only (t)` | `from t`: no table has others below it |
 //!
 //! All is done on tokens, before any of them is read, so that it holds wherever an expression may stand. Inner forms are told before outer
@@ -76,6 +78,9 @@ fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
     word(token).is_some_and(|word| word.eq_ignore_ascii_case(wanted))
 }
 
+/// The function that marks an array whose elements are the arguments: no text of a statement holds its name.
+pub const VARIADIC: &str = "\0variadic";
+
 /// Marks a token that is left out at the end; the library's own end is no token of a text.
 const REMOVED: Token = Token::EOF;
 
@@ -90,6 +95,12 @@ pub(super) fn tell(tokens: &mut Vec<TokenWithSpan>) {
     if tokens.iter().any(|t| is_word(t, "only")) {
         only(tokens);
     }
+    if tokens.iter().any(|t| is_word(t, "variadic")) {
+        variadic(tokens);
+    }
+    if tokens.windows(3).any(is_star_of_row) {
+        stars_of_rows(tokens);
+    }
     if tokens.windows(2).any(|pair| is_word(&pair[0], "operator") && pair[1].token == Token::LParen) {
         operators(tokens);
     }
@@ -103,6 +114,60 @@ pub(super) fn tell(tokens: &mut Vec<TokenWithSpan>) {
             trim(&mut tokens[at..=close]);
         } else if is_word(&tokens[at], "substring") {
             substring(&mut tokens[at..=close]);
+        }
+    }
+    tokens.retain(|t| t.token != REMOVED);
+}
+
+/// `f(a, variadic b)`
+fn variadic(tokens: &mut Vec<TokenWithSpan>) {
+    // Depths at which a mark's parenthesis closes, with that of the call around it.
+    let (mut depth, mut ends) = (0usize, Vec::new());
+    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len() + 4);
+    for token in std::mem::take(tokens) {
+        let span = token.span;
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => {
+                if ends.pop_if(|end| *end == depth).is_some() {
+                    out.push(TokenWithSpan { token: Token::RParen, span });
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+        let argument = matches!(out.last().map(|t| &t.token), Some(Token::LParen | Token::Comma));
+        if depth > 0 && argument && is_word(&token, "variadic") {
+            ends.push(depth);
+            out.push(TokenWithSpan { token: Token::make_word(VARIADIC, Some('"')), span });
+            out.push(TokenWithSpan { token: Token::LParen, span });
+        } else {
+            out.push(token);
+        }
+    }
+    *tokens = out;
+}
+
+fn is_star_of_row(three: &[TokenWithSpan]) -> bool {
+    three[0].token == Token::RParen && three[1].token == Token::Period && three[2].token == Token::Mul
+}
+
+/// `(t).*`, where `t` is a name.
+fn stars_of_rows(tokens: &mut Vec<TokenWithSpan>) {
+    for at in 2..tokens.len().saturating_sub(2) {
+        let named = matches!(tokens[at - 1].token, Token::Word(_)) && tokens[at - 2].token == Token::LParen;
+        // A name before the parenthesis makes it a call.
+        let call = at.checked_sub(3).is_some_and(|before| match &tokens[before].token {
+            Token::Word(word) => {
+                word.quote_style.is_some()
+                    || keyword::find(&word.value.to_ascii_lowercase())
+                        .is_none_or(|found| found.category != Category::Reserved)
+            }
+            _ => false,
+        });
+        if named && !call && is_star_of_row(&tokens[at..at + 3]) {
+            tokens[at].token = REMOVED;
+            tokens[at - 2].token = REMOVED;
         }
     }
     tokens.retain(|t| t.token != REMOVED);

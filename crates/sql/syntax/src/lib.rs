@@ -14,15 +14,16 @@ pub mod ddl;
 pub mod depth;
 pub(crate) mod distinct_from;
 pub mod explain;
-mod forms;
+pub mod forms;
 mod grammar;
 mod lexer;
+pub mod marks;
 mod name;
 mod naming;
 mod operator;
 mod reach;
 mod reader;
-mod reshape;
+pub mod reshape;
 mod rewrite;
 
 mod alter;

@@ -5,12 +5,16 @@
 //! .. FETCH FIRST (1 + 1) ROWS ONLY     .. LIMIT (1 + 1)
 //! .. FETCH FIRST n ROWS WITH TIES      .. LIMIT n FETCH FIRST ROWS WITH TIES
 //! INSERT .. SELECT 5 ON CONFLICT ..    INSERT .. SELECT 5 WHERE TRUE ON CONFLICT ..
+//! INSERT .. TABLE t ..                 INSERT .. SELECT * FROM t ..
 //! a JOIN b JOIN c ON x ON y            a JOIN (b JOIN c ON x) ON y
 //! SELECT (VALUES (1))                  SELECT (SELECT * FROM (VALUES (1)) AS v)
 //! x BETWEEN SYMMETRIC a AND b          x BETWEEN <mark>(a) AND b, until it is a tree: see [`mend`]
+//! x LIKE ALL (SELECT ..)               x LIKE ALL ((SELECT ..))
+//! (ORDER BY a ROWS .. EXCLUDE TIES)    (ORDER BY a, <mark>(3) ROWS ..): see [`excluded`]
 //! ```
 //! Each is looked for by its words first, so a statement without them costs one pass over its tokens.
 
+use crate::identifier::keyword::{self, Category};
 use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 use std::ops::ControlFlow;
@@ -18,9 +22,15 @@ use std::ops::ControlFlow;
 /// The function that marks the lower bound of BETWEEN SYMMETRIC: no text of a statement holds its name.
 const SYMMETRIC: &str = "\0symmetric";
 
+/// The function that marks what a window's frame excludes, last in its order.
+pub(super) const EXCLUDED: &str = "\0exclude";
+
 /// What a statement's tokens hold.
 #[derive(Default)]
 struct Words {
+    exclude: bool,
+    like: bool,
+    table: bool,
     fetch: bool,
     lock: bool,
     conflict: bool,
@@ -55,13 +65,27 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symm
         let same = |other: &str| word.value.eq_ignore_ascii_case(other);
         match word.value.len() {
             3 => found.lock |= same("FOR"),
-            4 => found.joins += usize::from(same("JOIN")),
-            5 => found.fetch |= same("FETCH"),
+            4 => {
+                found.joins += usize::from(same("JOIN"));
+                found.like |= same("LIKE");
+            }
+            5 => {
+                found.fetch |= same("FETCH");
+                found.like |= same("ILIKE");
+                found.table |= same("TABLE");
+            }
             6 => found.values |= same("VALUES"),
+            7 => found.exclude |= same("EXCLUDE"),
             8 => found.conflict |= same("CONFLICT"),
             9 => found.symmetric |= same("SYMMETRIC"),
             _ => {}
         }
+    }
+    if found.table {
+        tokens = tables(tokens);
+    }
+    if found.like {
+        tokens = like_all(tokens);
     }
     if found.values {
         tokens = values_as_value(tokens);
@@ -74,6 +98,9 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symm
     }
     if found.joins > 1 {
         tokens = nested_joins(tokens);
+    }
+    if found.exclude {
+        tokens = exclusions(tokens);
     }
     let mut symmetric = false;
     if found.symmetric {
@@ -108,6 +135,79 @@ fn before_conflict(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             _ => {}
         }
         out.push(token.clone());
+    }
+    out
+}
+
+/// `TABLE t` is short for `SELECT * FROM t`: the library does not know it everywhere, and no more behind it.
+fn tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    // A reserved word is a name behind a point and behind AS, and a label where no name follows.
+    let begins = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        let named = is(before, "AS") || matches!(before.map(|t| &t.token), Some(Token::Period));
+        let follows = match tokens.get(at + 1).map(|t| &t.token) {
+            Some(Token::Word(word)) => {
+                let known = keyword::find(&word.value.to_ascii_lowercase());
+                word.quote_style.is_some() || known.is_none_or(|known| known.category != Category::Reserved)
+            }
+            _ => false,
+        };
+        is(tokens.get(at), "TABLE") && !named && follows
+    };
+    let mut out = Vec::with_capacity(tokens.len() + 4);
+    for (at, token) in tokens.iter().enumerate() {
+        if begins(at) {
+            out.push(word("SELECT", token.span));
+            out.push(TokenWithSpan { token: Token::Mul, span: token.span });
+            out.push(word("FROM", token.span));
+        } else {
+            out.push(token.clone());
+        }
+    }
+    out
+}
+
+/// `LIKE ALL (SELECT ..)`: the library takes ALL for a function, and SOME, which is ANY, too.
+fn like_all(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    const QUERIES: [&str; 4] = ["SELECT", "VALUES", "WITH", "TABLE"];
+    let opens = |at: usize| matches!(tokens.get(at).map(|t| &t.token), Some(Token::LParen));
+    let quantified = |word: &str, at: usize| {
+        is_any(tokens.get(at), &["LIKE", "ILIKE"]) && is(tokens.get(at + 1), word) && opens(at + 2)
+    };
+    let some: Vec<usize> = (0..tokens.len()).filter(|at| quantified("SOME", *at)).collect();
+    // Where a parenthesis is doubled, and its depth.
+    let all: Vec<usize> = (0..tokens.len())
+        .filter(|at| quantified("ALL", *at) && is_any(tokens.get(at + 3), &QUERIES))
+        .map(|at| at + 2)
+        .collect();
+    for at in some {
+        tokens[at + 1].token = Token::make_keyword("ANY");
+    }
+    if all.is_empty() {
+        return tokens;
+    }
+    let mut out = Vec::with_capacity(tokens.len() + 2 * all.len());
+    let (mut depth, mut ends) = (0usize, Vec::new());
+    for (at, token) in tokens.into_iter().enumerate() {
+        let mut twice = false;
+        match &token.token {
+            Token::LParen => {
+                depth += 1;
+                twice = all.binary_search(&at).is_ok();
+                if twice {
+                    ends.push(depth);
+                }
+            }
+            Token::RParen => {
+                twice = ends.pop_if(|end| *end == depth).is_some();
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+        if twice {
+            out.push(token.clone());
+        }
+        out.push(token);
     }
     out
 }
@@ -334,6 +434,76 @@ fn nested_joins(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         out.push(token);
     }
     out
+}
+
+/// What stands at one depth of parentheses of a window.
+#[derive(Clone, Copy, Default)]
+struct Window {
+    ordered: bool,
+    /// Where its frame begins in what is put out.
+    frame: Option<usize>,
+}
+
+/// Marks windows whose frames exclude rows.
+fn exclusions(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len() + 8);
+    let mut open = vec![Window::default()];
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let last = open.len() - 1;
+        match &token.token {
+            Token::LParen => open.push(Window::default()),
+            Token::RParen if last > 0 => {
+                open.pop();
+            }
+            Token::Word(_) if is(Some(token), "ORDER") && is(tokens.get(at + 1), "BY") => open[last].ordered = true,
+            Token::Word(_) if last > 0 && is_any(Some(token), &["ROWS", "RANGE", "GROUPS"]) => {
+                open[last].frame = Some(out.len());
+            }
+            Token::Word(_) if is(Some(token), "EXCLUDE") => {
+                let next = (tokens.get(at + 1), tokens.get(at + 2));
+                let found = match next {
+                    (Some(_), _) if is(next.0, "TIES") => Some((2, "3")),
+                    (Some(_), _) if is(next.0, "GROUP") => Some((2, "2")),
+                    (Some(_), _) if is(next.0, "CURRENT") && is(next.1, "ROW") => Some((3, "1")),
+                    (Some(_), _) if is(next.0, "NO") && is(next.1, "OTHERS") => Some((3, "0")),
+                    _ => None,
+                };
+                let ends = |length: usize| matches!(tokens.get(at + length).map(|t| &t.token), Some(Token::RParen));
+                if let (Some((length, number)), Some(frame)) = (found.filter(|f| ends(f.0)), open[last].frame) {
+                    let span = token.span;
+                    let mark = Word {
+                        value: EXCLUDED.into(),
+                        quote_style: Some('"'),
+                        keyword: sqlparser::keywords::Keyword::NoKeyword,
+                    };
+                    let mut marked = match open[last].ordered {
+                        true => vec![TokenWithSpan { token: Token::Comma, span }],
+                        false => vec![word("ORDER", span), word("BY", span)],
+                    };
+                    let call = [Token::Word(mark), Token::LParen, Token::Number(number.into(), false), Token::RParen];
+                    marked.extend(call.into_iter().map(|token| TokenWithSpan { token, span }));
+                    out.splice(frame..frame, marked);
+                    at += length;
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        out.push(token.clone());
+        at += 1;
+    }
+    out
+}
+
+/// The number in a mark of [`exclusions`]: 1 for CURRENT ROW, 2 for GROUP, 3 for TIES.
+pub fn excluded(key: &Expr) -> Option<String> {
+    let Expr::Function(function) = key else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match (function.name.0.last()?.as_ident()?.value.as_str(), list.args.as_slice()) {
+        (EXCLUDED, [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(number)))]) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 /// Marks the lower bounds.

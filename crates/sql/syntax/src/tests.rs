@@ -122,6 +122,7 @@ fn what_the_library_cannot_read_is_put_into_its_forms() {
         ("select * from a join b join c on x on y", "SELECT * FROM a JOIN (b JOIN c ON x) ON y"),
         ("select (values (1))", "SELECT (SELECT * FROM (VALUES (1)) AS v)"),
         ("insert into t select 5 on conflict do nothing", "INSERT INTO t SELECT 5 WHERE true ON CONFLICT DO NOTHING"),
+        ("insert into t table u on conflict do nothing", "INSERT INTO t SELECT * FROM u ON CONFLICT DO NOTHING"),
     ] {
         let Command::Planned(p) = one(text) else { panic!("{text}") };
         assert_eq!(p.statement.to_string(), read);

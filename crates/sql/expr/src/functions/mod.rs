@@ -18,6 +18,7 @@ mod string;
 mod string_format;
 mod system;
 mod uuid;
+pub(super) mod variadic;
 mod zone;
 
 use super::function::{Arguments, Function};

@@ -7,7 +7,7 @@ use regex_syntax::hir::ClassUnicode;
 use std::rc::Rc;
 
 /// Deepest nesting of parentheses.
-const DEPTH_MAX: usize = 200;
+const DEPTH_MAX: usize = 1_000;
 /// Most parts of one branch that a match is taken apart into.
 const PARTS_MAX: usize = 2_000;
 /// Greatest count of a repetition, as in PostgreSQL.

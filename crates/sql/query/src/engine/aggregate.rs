@@ -342,7 +342,7 @@ impl Running {
         }
         if let (Function::Regression(_), Some(other)) = (self.function, args.get(1)) {
             if !other.is_null() {
-                self.regression.get_or_insert_default().add(as_float(value), as_float(other));
+                self.regression.get_or_insert_default().add(as_float(value), as_float(other))?;
             }
             return Ok(());
         }

@@ -6,8 +6,9 @@ use super::node::Node;
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::take::{Clause, Held, Taker, call_args, function_name};
-use super::window::{Bound, Frame, Function, Units, WindowCall};
+use super::window::{Bound, Exclude, Frame, Function, Units, WindowCall, distance_type};
 use crate::identifier::fold;
+use crate::syntax::reshape;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, NamedWindowExpr, Select, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType};
@@ -28,6 +29,22 @@ fn backwards(frame: &ast::WindowFrame) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// Takes the mark of EXCLUDE off a window, which stands last in its order: itself, and its number.
+fn exclusion(spec: &mut WindowSpec) -> Option<(ast::OrderByExpr, String)> {
+    let number = reshape::excluded(&spec.order_by.last()?.expr)?;
+    Some((spec.order_by.pop()?, number))
+}
+
+/// 0A000 for a distance that no key of its type has.
+fn no_distance(key: &SqlType, offset: &SqlType) -> SqlError {
+    let mut message = format!("RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}", key.base());
+    if distance_type(key, &SqlType::Unknown).is_none() {
+        return SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+    }
+    message += &format!(" and offset type {}", offset.base());
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Cast the offset value to an appropriate type.")
 }
 
 impl Binder<'_> {
@@ -64,7 +81,7 @@ impl Binder<'_> {
 
     fn window(&mut self, function: &ast::Function, scope: &Scope<'_>, select: &Select) -> Result<WindowCall, SqlError> {
         let name = function_name(&function.name).map_or_else(String::new, |(_, name)| name);
-        let spec = match &function.over {
+        let mut spec = match &function.over {
             Some(WindowType::WindowSpec(spec)) => self.whole_spec(spec.clone(), select, scope, 0)?,
             Some(WindowType::NamedWindow(name)) => self.named_window(&fold(name), select, scope, 0)?,
             None => return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a window function without a window")),
@@ -76,8 +93,10 @@ impl Binder<'_> {
             scalar.ty.check_equality()?;
             partition.push(scalar);
         }
+        let exclude = exclusion(&mut spec).map_or(Exclude::Nothing, |mark| Exclude::numbered(&mark.1));
         let order = self.sort_keys(&spec.order_by, scope)?;
-        let frame = self.frame(spec.window_frame.as_ref(), order.first().map(|key| &key.by.ty), scope)?;
+        let keys: Vec<&SqlType> = order.iter().map(|key| &key.by.ty).collect();
+        let frame = Frame { exclude, ..self.frame(spec.window_frame.as_ref(), &keys, scope)? };
         if aggregate::Function::named(&name).is_some() {
             let call = self.aggregate(function, scope)?;
             if call.distinct {
@@ -121,7 +140,7 @@ impl Binder<'_> {
     /// A window with what it takes over from the window that it names.
     fn whole_spec(
         &mut self,
-        spec: WindowSpec,
+        mut spec: WindowSpec,
         select: &Select,
         scope: &Scope<'_>,
         depth: usize,
@@ -129,6 +148,7 @@ impl Binder<'_> {
         let Some(name) = &spec.window_name else { return Ok(spec) };
         let name = fold(name);
         let base = self.named_window(&name, select, scope, depth + 1)?;
+        let mark = exclusion(&mut spec);
         let refused = if !spec.partition_by.is_empty() {
             Some(format!("cannot override PARTITION BY clause of window \"{name}\""))
         } else if !spec.order_by.is_empty() && !base.order_by.is_empty() {
@@ -141,7 +161,8 @@ impl Binder<'_> {
         if let Some(message) = refused {
             return Err(SqlError::new(WINDOWING_ERROR, message));
         }
-        let order_by = if spec.order_by.is_empty() { base.order_by } else { spec.order_by };
+        let mut order_by = if spec.order_by.is_empty() { base.order_by } else { spec.order_by };
+        order_by.extend(mark.map(|mark| mark.0));
         Ok(WindowSpec { window_name: None, partition_by: base.partition_by, order_by, window_frame: spec.window_frame })
     }
 
@@ -167,51 +188,57 @@ impl Binder<'_> {
         }
     }
 
-    /// `key`: the type of the sort key.
+    /// `keys`: the types of the sort keys.
     fn frame(
         &mut self,
         frame: Option<&ast::WindowFrame>,
-        key: Option<&SqlType>,
+        keys: &[&SqlType],
         scope: &Scope<'_>,
     ) -> Result<Frame, SqlError> {
+        let exclude = Exclude::Nothing;
         let Some(frame) = frame else {
-            return Ok(Frame { units: Units::Range, start: Bound::Unbounded, end: Bound::Current });
+            return Ok(Frame { units: Units::Range, start: Bound::Unbounded, end: Bound::Current, exclude });
         };
         let units = match frame.units {
             WindowFrameUnits::Rows => Units::Rows,
             WindowFrameUnits::Range => Units::Range,
             WindowFrameUnits::Groups => Units::Groups,
         };
-        let start = self.bound(&frame.start_bound, key, scope, units)?;
-        let end = match &frame.end_bound {
-            None => Bound::Current,
-            Some(bound) => self.bound(bound, key, scope, units)?,
-        };
         if let Some(message) = backwards(frame) {
             return Err(SqlError::new(WINDOWING_ERROR, message));
         }
-        Ok(Frame { units, start, end })
+        if units == Units::Groups && keys.is_empty() {
+            return Err(SqlError::new(WINDOWING_ERROR, "GROUPS mode requires an ORDER BY clause"));
+        }
+        let start = self.bound(&frame.start_bound, keys, scope, units)?;
+        let end = match &frame.end_bound {
+            None => Bound::Current,
+            Some(bound) => self.bound(bound, keys, scope, units)?,
+        };
+        Ok(Frame { units, start, end, exclude })
     }
 
     fn bound(
         &mut self,
         bound: &WindowFrameBound,
-        key: Option<&SqlType>,
+        keys: &[&SqlType],
         scope: &Scope<'_>,
         units: Units,
     ) -> Result<Bound, SqlError> {
-        let of_time = matches!(key, Some(SqlType::Date | SqlType::Timestamp(_) | SqlType::Timestamptz(_)));
         let mut offset = |expr: &ast::Expr| -> Result<Scalar, SqlError> {
             let scalar = self.compile(expr.clone(), scope)?;
-            if units == Units::Range && of_time && scalar.ty == SqlType::Unknown {
-                let distance = self.coerce(scalar.clone(), &SqlType::Interval(None), CastKind::Assignment)?;
-                return Ok(distance.unwrap_or(scalar));
-            }
             if units == Units::Range {
-                return Ok(scalar);
+                let [key] = keys else {
+                    let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
+                    return Err(SqlError::new(WINDOWING_ERROR, message));
+                };
+                let refusal = no_distance(key, &scalar.ty);
+                let Some(ty) = distance_type(key, &scalar.ty) else { return Err(refusal) };
+                return self.coerce(scalar, &ty, CastKind::Implicit)?.ok_or(refusal);
             }
-            let message = "argument of a frame's bound must be type bigint";
-            self.coerce(scalar, &SqlType::Int8, CastKind::Assignment)?
+            let mode = if units == Units::Rows { "ROWS" } else { "GROUPS" };
+            let message = format!("argument of {mode} must be type bigint, not type {}", scalar.ty.base());
+            self.coerce(scalar, &SqlType::Int8, CastKind::Implicit)?
                 .ok_or_else(|| SqlError::new(SqlState::DATATYPE_MISMATCH, message))
         };
         Ok(match bound {

@@ -1,6 +1,7 @@
 //! Aggregates over pairs of numbers: covariance, correlation, the line of least squares. All in floats, as in PostgreSQL.
 
-use crate::types::Value;
+use crate::SqlError;
+use crate::types::{Value, float_overflow};
 
 /// What is asked of the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +54,11 @@ pub(super) struct Regression {
 
 impl Regression {
     /// Takes a pair: the dependent number comes first.
-    pub(super) fn add(&mut self, y: f64, x: f64) {
-        let before = self.count;
+    ///
+    /// # Errors
+    /// 22003 where finite numbers have sums that are not.
+    pub(super) fn add(&mut self, y: f64, x: f64) -> Result<(), SqlError> {
+        let (before, x_before, y_before) = (self.count, self.x, self.y);
         self.count += 1.0;
         self.x += x;
         self.y += y;
@@ -64,7 +68,18 @@ impl Regression {
             self.xx += dx * dx * scale;
             self.yy += dy * dy * scale;
             self.xy += dx * dy * scale;
-            return;
+            let x_left = (self.x.is_infinite() || self.xx.is_infinite()) && !x_before.is_infinite() && !x.is_infinite();
+            let y_left = (self.y.is_infinite() || self.yy.is_infinite()) && !y_before.is_infinite() && !y.is_infinite();
+            let all_finite = [x_before, x, y_before, y].iter().all(|n| !n.is_infinite());
+            if x_left || y_left || self.xy.is_infinite() && all_finite {
+                return Err(float_overflow());
+            }
+            for sum in [&mut self.xx, &mut self.yy, &mut self.xy] {
+                if sum.is_infinite() {
+                    *sum = f64::NAN;
+                }
+            }
+            return Ok(());
         }
         // What is not finite has no distance from anything.
         if !x.is_finite() {
@@ -73,6 +88,7 @@ impl Regression {
         if !y.is_finite() {
             (self.yy, self.xy) = (f64::NAN, f64::NAN);
         }
+        Ok(())
     }
 
     /// NULL where it is not defined.

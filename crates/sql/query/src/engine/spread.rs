@@ -2,7 +2,7 @@
 
 use super::aggregate::as_float;
 use crate::SqlError;
-use crate::types::{Numeric, SqlType, Value};
+use crate::types::{Numeric, SqlType, Value, float_overflow};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 
@@ -56,10 +56,20 @@ impl Spread {
                 // Youngs and Cramer, as PostgreSQL does: no cancellation between two large sums.
                 let x = as_float(value);
                 let n = self.count as f64;
+                let before = self.float;
                 self.float += x;
                 if self.count > 1 {
                     let deviation = x * n - self.float;
                     self.squares += deviation * deviation / (n * (n - 1.0));
+                    if self.float.is_infinite() || self.squares.is_infinite() {
+                        if !before.is_infinite() && !x.is_infinite() {
+                            return Err(float_overflow());
+                        }
+                        self.squares = f64::NAN;
+                    }
+                } else if !x.is_finite() {
+                    // What is not finite has no distance from anything.
+                    self.squares = f64::NAN;
                 }
             }
         }

@@ -6,6 +6,7 @@
 use super::bind::{Binder, Grouping};
 use super::lift::{Settle, note_of};
 use super::scope::{Found, RESERVED, Scope, reserved, slot_expr, slot_of};
+use crate::expr::argument_of_all;
 use crate::expr::function::is_set_returning;
 use crate::expr::operator_named;
 use crate::expr::row_fields;
@@ -258,8 +259,8 @@ impl Taker<'_, '_, '_, '_> {
             }
             Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. } => self.quantified(expr)?,
             Expr::Like { .. } | Expr::ILike { .. } => {
-                if let Some(any) = any_of_query(expr) {
-                    *expr = any;
+                if let Some(quantified) = quantified_like(expr) {
+                    *expr = quantified;
                     self.quantified(expr)?;
                 }
             }
@@ -611,21 +612,25 @@ impl Taker<'_, '_, '_, '_> {
     }
 }
 
-/// `x LIKE ANY (SELECT ..)` by its operator.
-fn any_of_query(expr: &Expr) -> Option<Expr> {
+/// `x LIKE ANY (SELECT ..)` and `x LIKE ALL (SELECT ..)` by their operator.
+fn quantified_like(expr: &Expr) -> Option<Expr> {
     use BinaryOperator as B;
-    let (negated, left, pattern, ops) = match expr {
-        Expr::Like { negated, any: true, expr, pattern, .. } => {
-            (negated, expr, pattern, (B::PGLikeMatch, B::PGNotLikeMatch))
+    let (negated, any, left, pattern, ops) = match expr {
+        Expr::Like { negated, any, expr, pattern, escape_char: None } => {
+            (negated, *any, expr, pattern.as_ref(), (B::PGLikeMatch, B::PGNotLikeMatch))
         }
-        Expr::ILike { negated, any: true, expr, pattern, .. } => {
-            (negated, expr, pattern, (B::PGILikeMatch, B::PGNotILikeMatch))
+        Expr::ILike { negated, any, expr, pattern, escape_char: None } => {
+            (negated, *any, expr, pattern.as_ref(), (B::PGILikeMatch, B::PGNotILikeMatch))
         }
         _ => return None,
     };
-    let right = Box::new(Expr::Subquery(subquery_of(pattern)?));
+    let pattern = if any { pattern } else { argument_of_all(pattern)? };
+    let (left, right) = (left.clone(), Box::new(Expr::Subquery(subquery_of(pattern)?)));
     let compare_op = if *negated { ops.1 } else { ops.0 };
-    Some(Expr::AnyOp { left: left.clone(), compare_op, right, is_some: false })
+    Some(match any {
+        true => Expr::AnyOp { left, compare_op, right, is_some: false },
+        false => Expr::AllOp { left, compare_op, right },
+    })
 }
 
 fn subquery_of(expr: &Expr) -> Option<Box<Query>> {

@@ -75,12 +75,58 @@ pub(super) enum Bound {
     Following(Scalar),
 }
 
+/// What EXCLUDE leaves out of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exclude {
+    Nothing,
+    CurrentRow,
+    /// The row and its peers.
+    Group,
+    /// Its peers, not itself.
+    Ties,
+}
+
+impl Exclude {
+    /// By the number that stands for it in a statement's tokens.
+    pub(super) fn numbered(number: &str) -> Exclude {
+        match number {
+            "1" => Exclude::CurrentRow,
+            "2" => Exclude::Group,
+            "3" => Exclude::Ties,
+            _ => Exclude::Nothing,
+        }
+    }
+}
+
 /// A frame.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub(super) units: Units,
     pub(super) start: Bound,
     pub(super) end: Bound,
+    pub(super) exclude: Exclude,
+}
+
+/// The type that the offset of a RANGE frame is brought to, over a sort key of a type: that of PostgreSQL's `in_range`.
+pub(super) fn distance_type(key: &SqlType, offset: &SqlType) -> Option<SqlType> {
+    match (key, offset) {
+        (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, SqlType::Int2 | SqlType::Int4 | SqlType::Int8) => {
+            Some(offset.clone())
+        }
+        (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, SqlType::Unknown) => Some(key.clone()),
+        (SqlType::Float4 | SqlType::Float8, _) => Some(SqlType::Float8),
+        (SqlType::Numeric(_), _) => Some(SqlType::Numeric(None)),
+        (
+            SqlType::Date
+            | SqlType::Time(_)
+            | SqlType::Timetz(_)
+            | SqlType::Timestamp(_)
+            | SqlType::Timestamptz(_)
+            | SqlType::Interval(_),
+            _,
+        ) => Some(SqlType::Interval(None)),
+        _ => None,
+    }
 }
 
 /// One call.

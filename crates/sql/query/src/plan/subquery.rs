@@ -9,7 +9,7 @@ use super::refusal::{Planned, Refusal};
 use super::{Execution, Plan, PlanContext, RowSource};
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
-use crate::expr::PARAMETERS_MAX;
+use crate::expr::{PARAMETERS_MAX, argument_of_all};
 use crate::output::Field;
 use crate::types::{Array, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -123,6 +123,11 @@ impl VisitorMut for Taker<'_> {
             // ARRAY(SELECT ..)
             Expr::Function(ast::Function { args: ast::FunctionArguments::Subquery(query), .. }) => {
                 self.plan(query, Kind::List)
+            }
+            Expr::Like { pattern, .. } | Expr::ILike { pattern, .. }
+                if matches!(argument_of_all(pattern).unwrap_or(pattern), Expr::Subquery(_)) =>
+            {
+                Err(Refusal::Engine("LIKE beside a subquery"))
             }
             Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(**right, Expr::Subquery(_)) => {
                 Err(Refusal::Engine("ANY or ALL of a subquery"))

@@ -244,11 +244,30 @@ const RECORD_BYTES_MAX: usize = 16 << 20;
 
 /// An upper bound of the text of a row. It goes as deep as a row has been let to nest.
 fn nested_text_bytes(fields: &[Value]) -> usize {
-    let bytes = |field: &Value| match field {
-        Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => 2 * text.len(),
-        Value::Array(array) => 2 * nested_text_bytes(&array.values),
-        Value::Record(inner) => 2 * nested_text_bytes(inner),
-        _ => 64,
+    text_size(fields).0
+}
+
+/// Bytes of the text of a row or an array, about, and how many of them are quotes and backslashes: each becomes two where the text is
+/// a field of another.
+fn text_size(fields: &[Value]) -> (usize, usize) {
+    let quoted = |(bytes, quotes): (usize, usize)| {
+        let doubled = quotes.saturating_mul(2).saturating_add(2);
+        (bytes.saturating_add(quotes).saturating_add(2), doubled)
     };
-    fields.iter().map(|field| bytes(field).saturating_add(3)).fold(2, usize::saturating_add)
+    let size = |field: &Value| match field {
+        Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => {
+            quoted((text.len(), text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()))
+        }
+        Value::Array(array) => quoted(text_size(&array.values)),
+        Value::Record(inner) => quoted(text_size(inner)),
+        Value::Null | Value::Bool(_) => (1, 0),
+        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Oid(_) => {
+            (field.as_i64().map_or(20, |n| 2 + n.unsigned_abs().checked_ilog10().unwrap_or(0) as usize), 0)
+        }
+        _ => (64, 0),
+    };
+    fields
+        .iter()
+        .map(size)
+        .fold((2, 0), |sum, field| (sum.0.saturating_add(field.0).saturating_add(1), sum.1.saturating_add(field.1)))
 }

@@ -9,10 +9,10 @@ use super::{Prefix, Reservation, Run, Source, collect, held, listed, open as ope
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{encode, own_kind};
 use crate::engine::node::Node;
-use crate::engine::window::{Bound, Function, Units, WindowCall};
+use crate::engine::window::{Bound, Exclude, Function, Units, WindowCall};
 use crate::exec::sort::in_order;
 use crate::expr::moved_us;
-use crate::types::{Interval, Row, Value, wide_bytes};
+use crate::types::{Interval, Numeric, Row, SqlType, Value, wide_bytes};
 use crate::{SqlError, SqlState, work};
 use std::ops::Range;
 use std::sync::Arc;
@@ -174,20 +174,24 @@ fn one(call: &WindowCall, partition: &Partition, at: usize, rows: &[Row], run: &
         }
         Function::FirstValue | Function::LastValue | Function::NthValue => {
             let frame = frame(call, partition, at, rows, run)?;
+            let parts = left_in(&frame, call.frame.exclude, partition, at);
             let to = match call.function {
-                Function::FirstValue => Some(frame.start),
-                Function::LastValue => frame.end.checked_sub(1),
-                _ => match arg(1, at)?.as_i64() {
-                    Some(n) if n > 0 => Some(frame.start + n as usize - 1),
-                    _ => {
-                        return Err(SqlError::new(
-                            SqlState(*b"22016"),
-                            "argument of nth_value must be greater than zero",
-                        ));
-                    }
+                Function::FirstValue => parts.iter().cloned().flatten().next(),
+                Function::LastValue => parts.iter().cloned().flatten().next_back(),
+                _ => match arg(1, at)? {
+                    Value::Null => None,
+                    n => match n.as_i64().filter(|n| *n > 0) {
+                        Some(n) => nth(&parts, n as usize - 1),
+                        None => {
+                            return Err(SqlError::new(
+                                SqlState(*b"22016"),
+                                "argument of nth_value must be greater than zero",
+                            ));
+                        }
+                    },
                 },
             };
-            match to.filter(|to| frame.contains(to)) {
+            match to {
                 Some(to) => arg(0, to)?,
                 None => Value::Null,
             }
@@ -216,7 +220,7 @@ fn aggregate(
     out: &mut [Value],
 ) -> Result<(), SqlError> {
     let Function::Aggregate(aggregate) = &call.function else { return Ok(()) };
-    let grows = matches!(call.frame.start, Bound::Unbounded);
+    let grows = matches!(call.frame.start, Bound::Unbounded) && call.frame.exclude == Exclude::Nothing;
     let mut running = aggregate.start();
     let mut taken = 0;
     let made = are_made(call);
@@ -229,9 +233,11 @@ fn aggregate(
             taken = frame.start;
             element_bytes = 0;
         }
-        for place in &partition.places[taken..frame.end.max(taken)] {
-            run.tick()?;
-            feed(aggregate, &mut running, &rows[*place], run)?;
+        for part in left_in(&(taken..frame.end.max(taken)), call.frame.exclude, partition, at) {
+            for place in &partition.places[part] {
+                run.tick()?;
+                feed(aggregate, &mut running, &rows[*place], run)?;
+            }
         }
         taken = frame.end.max(taken);
         // Peers share a frame, and so a result.
@@ -277,6 +283,32 @@ fn frame(
     Ok(start.min(count)..end.clamp(start.min(count), count))
 }
 
+/// What EXCLUDE leaves of the frame of the row at a position: parts in order, which may be empty.
+fn left_in(frame: &Range<usize>, exclude: Exclude, partition: &Partition, at: usize) -> [Range<usize>; 3] {
+    let clipped = |range: Range<usize>| {
+        let start = range.start.clamp(frame.start, frame.end);
+        start..range.end.clamp(start, frame.end)
+    };
+    let peers = partition.peers(at);
+    match exclude {
+        Exclude::Nothing => [frame.clone(), 0..0, 0..0],
+        Exclude::CurrentRow => [clipped(frame.start..at), clipped(at + 1..frame.end), 0..0],
+        Exclude::Group => [clipped(frame.start..peers.start), clipped(peers.end..frame.end), 0..0],
+        Exclude::Ties => [clipped(frame.start..peers.start), clipped(at..at + 1), clipped(peers.end..frame.end)],
+    }
+}
+
+/// The position at a number, from 0 on, in parts of a frame.
+fn nth(parts: &[Range<usize>], mut number: usize) -> Option<usize> {
+    for part in parts {
+        if number < part.len() {
+            return Some(part.start + number);
+        }
+        number -= part.len();
+    }
+    None
+}
+
 /// The row or group of rows at one end of a frame.
 fn edge(
     call: &WindowCall,
@@ -294,9 +326,14 @@ fn edge(
         Bound::Following(scalar) => (scalar, 1),
     };
     let offset = scalar.value(row, run)?;
+    if offset.is_null() {
+        let end = if std::ptr::eq(bound, &call.frame.start) { "starting" } else { "ending" };
+        return Err(SqlError::new(SqlState(*b"22004"), format!("frame {end} offset must not be null")));
+    }
     let whole = offset.as_i64();
-    if whole.is_some_and(|n| n < 0) {
-        return Err(SqlError::new(SqlState(*b"22013"), "frame starting or ending offset must not be negative"));
+    if call.frame.units != Units::Range && whole.is_some_and(|n| n < 0) {
+        let end = if std::ptr::eq(bound, &call.frame.start) { "starting" } else { "ending" };
+        return Err(SqlError::new(SqlState(*b"22013"), format!("frame {end} offset must not be negative")));
     }
     let count = partition.places.len() as i64;
     let moved = |from: usize| (from as i64).saturating_add(sign.saturating_mul(whole.unwrap_or(0)));
@@ -321,7 +358,7 @@ fn edge(
     })
 }
 
-/// RANGE with a distance: over one number, date or timestamp as the sort key.
+/// RANGE with a distance: over a sort key that it can be added to, as PostgreSQL's `in_range`.
 fn range_edge(
     call: &WindowCall,
     partition: &Partition,
@@ -331,33 +368,94 @@ fn range_edge(
     run: &Run,
 ) -> Result<Range<usize>, SqlError> {
     let unsupported = || SqlError::unsupported("RANGE with an offset over this sort key");
+    let negative = || Err(SqlError::new(SqlState(*b"22013"), "invalid preceding or following size in window function"));
     let [key] = call.order.as_slice() else { return Err(unsupported()) };
     let here = &partition.keys[at];
     if here.is_null() {
         return Ok(partition.peers(at));
     }
     let forward = (sign > 0) != key.descending;
-    if let Value::Interval(by) = offset {
-        if by.total_us() < 0 {
-            return Err(SqlError::new(SqlState(*b"22013"), "invalid preceding or following size in window function"));
+    match (here, offset) {
+        (Value::Time(_) | Value::Timetz(_), Value::Interval(by)) => {
+            // A day has an end: what lies behind it is greater than all times. Months and days of the distance do not count.
+            if by.micros < 0 {
+                return negative();
+            }
+            let by = if forward { i128::from(by.micros) } else { -i128::from(by.micros) };
+            let place = |key: &Value| match key {
+                Value::Time(us) => (i128::from(*us), 0),
+                Value::Timetz(time) => (i128::from(time.utc_us()), time.west_s),
+                _ => (0, 0),
+            };
+            let (us, zone) = place(here);
+            Ok(between(partition, (us + by, zone), place, key.descending))
         }
-        let zone = run.context.settings.time_zone;
-        let by = if forward { *by } else { by.neg()? };
-        let limit = moved_us(here, by, zone)?.ok_or_else(unsupported)?;
-        let place = |key: &Value| i128::from(moved_us(key, Interval::default(), zone).ok().flatten().unwrap_or(limit));
-        return Ok(between(partition, i128::from(limit), place, key.descending));
+        (Value::Interval(length), Value::Interval(by)) => {
+            if by.total_us() < 0 {
+                return negative();
+            }
+            let by = if forward { by.total_us() } else { -by.total_us() };
+            let place = |key: &Value| if let Value::Interval(length) = key { length.total_us() } else { 0 };
+            Ok(between(partition, length.total_us() + by, place, key.descending))
+        }
+        (_, Value::Interval(by)) => {
+            if by.total_us() < 0 {
+                return negative();
+            }
+            let zone = run.context.settings.time_zone;
+            let by = if forward { *by } else { by.neg()? };
+            let limit = moved_us(here, by, zone)?.ok_or_else(unsupported)?;
+            let place =
+                |key: &Value| i128::from(moved_us(key, Interval::default(), zone).ok().flatten().unwrap_or(limit));
+            Ok(between(partition, i128::from(limit), place, key.descending))
+        }
+        (Value::Numeric(value), Value::Numeric(by)) => {
+            if by.signum() < 0 || matches!(by, Numeric::NaN) {
+                return negative();
+            }
+            let limit = Value::Numeric(if forward { value.add(by)? } else { value.sub(by)? });
+            let place = |key: &Value| Ordered(key.clone());
+            Ok(between(partition, Ordered(limit), place, key.descending))
+        }
+        (Value::Float4(_) | Value::Float8(_), Value::Float8(by)) => {
+            if *by < 0.0 || by.is_nan() {
+                return negative();
+            }
+            let float = |value: &Value| match value {
+                Value::Float4(v) => f64::from(*v),
+                Value::Float8(v) => *v,
+                _ => 0.0,
+            };
+            let limit = if forward { float(here) + by } else { float(here) - by };
+            // NaN is greater than all others.
+            let place = |n: f64| if n.is_nan() { (true, 0.0) } else { (false, n) };
+            Ok(between(partition, place(limit), |key| place(float(key)), key.descending))
+        }
+        _ => {
+            let (Some(value), Some(by)) = (here.as_i64(), offset.as_i64()) else { return Err(unsupported()) };
+            if by < 0 {
+                return negative();
+            }
+            let by = if forward { i128::from(by) } else { -i128::from(by) };
+            let place = |key: &Value| i128::from(key.as_i64().unwrap_or_default());
+            Ok(between(partition, i128::from(value) + by, place, key.descending))
+        }
     }
-    let number = |value: &Value| match value {
-        Value::Float4(v) => Some(f64::from(*v)),
-        Value::Float8(v) => Some(*v),
-        Value::Numeric(v) => Some(v.to_f64()),
-        other => other.as_i64().map(|n| n as f64),
-    };
-    let (Some(offset), Some(value)) = (number(offset), number(here)) else { return Err(unsupported()) };
-    let limit = if forward { value + offset } else { value - offset };
-    // NaN is greater than all others.
-    let place = |n: f64| if n.is_nan() { (true, 0.0) } else { (false, n) };
-    Ok(between(partition, place(limit), |key| place(number(key).unwrap_or(limit)), key.descending))
+}
+
+/// Numbers in the order of their type.
+struct Ordered(Value);
+
+impl PartialEq for Ordered {
+    fn eq(&self, other: &Ordered) -> bool {
+        self.partial_cmp(other).is_some_and(std::cmp::Ordering::is_eq)
+    }
+}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Ordered) -> Option<std::cmp::Ordering> {
+        Some(self.0.compare(&other.0, &SqlType::Numeric(None)))
+    }
 }
 
 /// From the first row of a partition whose key is not before a limit to the last that is not behind it, NULLs left out.
