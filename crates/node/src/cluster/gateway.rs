@@ -40,6 +40,8 @@ const MUTE_TICKS: u64 = 50;
 const RELAY_TICKS_MAX: u64 = 20;
 /// Calls for others, at most: beyond it they are not made.
 const RELAYS_MAX: usize = 4096;
+/// No node has this number.
+pub const NOBODY: NodeId = NodeId(0);
 /// Times that a call follows a hint before it waits for the next tick.
 const HOPS_MAX: usize = 4;
 /// Ticks between two signs of life for locks held elsewhere.
@@ -231,6 +233,9 @@ impl<E: Engine> Core<E> {
             return self.serve(now, Asker::Own(id), range, request);
         }
         self.counters.requests_sent.one();
+        if let Some(call) = self.gateway.calls.get_mut(&id) {
+            call.via = None;
+        }
         if let Some(via) = self.detour(id, to, range) {
             if let Some(call) = self.gateway.calls.get_mut(&id) {
                 (call.sent_to, call.via) = (Some(via), Some((via, to)));
@@ -312,7 +317,8 @@ impl<E: Engine> Core<E> {
                     self.todo.push_back(Work::Dispatch(id));
                 }
             }
-            Answer::TryLater => {}
+            // A lease that may have ended answers no read that is clipped: asked again it comes with its whole limit.
+            Answer::TryLater => call.caught_up.clear(),
             Answer::Moved(places) => {
                 for place in &places {
                     let nodes = place.nodes.iter().map(|node| NodeId(*node)).collect();
@@ -342,6 +348,7 @@ impl<E: Engine> Core<E> {
                 }
                 let relayed = call.via.filter(|(via, _)| *via == from).map(|(_, at)| at);
                 let by = relayed.unwrap_or(from);
+                let reads = matches!(call.request, Request::Get { .. } | Request::Scan { .. });
                 if let (Answer::Locked { held, .. }, Request::Lock { txn, .. }) = (&answer, &call.request) {
                     let (txn, held) = (*txn, *held);
                     self.lock_granted(txn, by, held, relayed.is_some());
@@ -350,7 +357,8 @@ impl<E: Engine> Core<E> {
                     self.routes.set_leader(range, Some(from));
                 }
                 self.spoke(range);
-                self.finish(now, id, Ok((by, answer)));
+                // Who relays asks whom it knows to lead: nobody can say whose answer it was.
+                self.finish(now, id, Ok((if relayed.is_some() && reads { NOBODY } else { by }, answer)));
             }
         }
     }

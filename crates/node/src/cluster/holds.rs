@@ -31,7 +31,7 @@ use super::gateway::Owner;
 use super::locks::Holder;
 use super::member::Member;
 use super::seam::NodeId;
-use super::serve::Looked;
+use super::serve::{Looked, certainly_holds};
 use super::split::FOUNDED;
 use crate::TxnError;
 use crate::transaction::Op;
@@ -104,14 +104,11 @@ impl<E: Engine> Core<E> {
         self.holds.graces.remove(&range);
     }
 
-    /// Invariant 1: whether a question about locks of sessions may be answered.
+    /// Invariant 1: whether a question about locks of sessions may be answered; and, by the same rule, a read whose uncertainty ends at its snapshot because
+    /// its transaction has moved past all that this node had stamped: another may have led since, unless the lease certainly holds.
     pub fn may_grant(&self, now: &Reading, end: Timestamp, request: &Request) -> bool {
-        match request {
-            Request::Hold { .. } | Request::Keep { .. } => {
-                now.trusted().is_some_and(|interval| interval.latest().physical_us() < end.physical_us())
-            }
-            _ => true,
-        }
+        let asks = matches!(request, Request::Hold { .. } | Request::Keep { .. }) || request.is_clipped();
+        !asks || certainly_holds(now, end)
     }
 
     /// [`Request::Hold`].

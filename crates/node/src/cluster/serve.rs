@@ -122,6 +122,11 @@ pub(crate) enum AtOnce {
     Read(Admitted),
 }
 
+/// Whether nobody else can lead yet, whoever was elected: a successor waits until the lease's end is past for certain.
+pub(crate) fn certainly_holds(now: &Reading, end: Timestamp) -> bool {
+    now.trusted().is_some_and(|interval| interval.latest().physical_us() < end.physical_us())
+}
+
 impl<E: Engine> Core<E> {
     /// A request for a range. Answers now, later, or never (then it is asked again).
     pub fn serve(&mut self, now: &Reading, asker: Asker, range: RangeId, request: Request) -> Result<(), StoreError> {
@@ -193,6 +198,7 @@ impl<E: Engine> Core<E> {
     /// `caught_up`: its transaction has moved past what this node had stamped.
     pub fn at_once(
         &mut self,
+        now: &Reading,
         range: RangeId,
         request: &mut Request,
         caught_up: bool,
@@ -202,7 +208,7 @@ impl<E: Engine> Core<E> {
             return Ok(None);
         }
         let Some(end) = self.led_until(range) else { return Ok(None) };
-        let limit = if caught_up { request.clip_limit() } else { None };
+        let limit = if caught_up && certainly_holds(now, end) { request.clip_limit() } else { None };
         let looked = self.look(range, end, &*request)?;
         // Where it has to wait it may be sent elsewhere.
         limit.into_iter().for_each(|limit| request.set_limit(limit));

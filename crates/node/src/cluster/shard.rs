@@ -59,7 +59,8 @@ impl Late {
         let first = self.prepared.entry(commit).or_insert(prepared);
         *first = prepared.min(*first);
         if self.prepared.len() > LATE_MAX {
-            self.forgotten = self.prepared.pop_first().map_or(self.forgotten, |(commit, _)| commit);
+            // Outcomes come in the log's order, not in that of their commits.
+            self.forgotten = self.prepared.pop_first().map_or(self.forgotten, |(commit, _)| commit.max(self.forgotten));
         }
     }
 

@@ -163,7 +163,7 @@ impl<E: Engine> Transaction<E> {
                 let (range, mut request) = (range(&core.routes), request());
                 let caught_up = self.caught_up.contains(&core.me());
                 self.answered_by = core.me();
-                let at_once = core.at_once(range, &mut request, caught_up);
+                let at_once = core.at_once(now, range, &mut request, caught_up);
                 if !core.stirred.is_empty() {
                     // A deadlock that was found gave somebody else his lock.
                     self.member.touch();

@@ -235,10 +235,15 @@ impl Request {
     /// A read of whoever has moved past all that its receiver has stamped: its uncertainty ends at its snapshot. Where it ended before, if it did so later.
     pub fn clip_limit(&mut self) -> Option<Timestamp> {
         let snapshot = match self {
-            Request::Get { look, .. } | Request::Scan { look, .. } => look.snapshot,
+            Request::Get { look, .. } | Request::Scan { look, .. } if look.limit > look.snapshot => look.snapshot,
             _ => return None,
         };
         self.limit_mut().map(|limit| std::mem::replace(limit, snapshot))
+    }
+
+    /// Whether it comes from [`Request::clip_limit`]: who has no uncertainty at all says `MIN`.
+    pub fn is_clipped(&self) -> bool {
+        matches!(self, Request::Get { look, .. } | Request::Scan { look, .. } if look.limit == look.snapshot)
     }
 
     /// Takes back [`Request::clip_limit`].

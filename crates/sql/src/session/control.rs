@@ -397,6 +397,10 @@ impl Session {
                 }
                 self.change_settings(local, |s| s.set(name, value))?;
                 if of_begin && self.active.as_ref().is_some_and(Active::has_done_nothing) {
+                    // What BEGIN said of it is said anew.
+                    if name == "timeball.consistency" {
+                        self.modes.consistency = None;
+                    }
                     self.begin_anew(Wait::Hasty)?;
                 }
                 self.report_settings(out);

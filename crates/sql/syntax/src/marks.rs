@@ -50,11 +50,31 @@ fn closing(text: &str, from: usize) -> Option<usize> {
                     at += if escapes && bytes[at] == b'\\' { 2 } else { 1 };
                 }
             }
+            // Printed as they came: whatever stands between two such tags is text.
+            b'$' if at == 0 || !is_of_word(bytes[at - 1]) => {
+                let tag = tag(&text[at..]);
+                if !tag.is_empty() {
+                    at += tag.len() + text[at + tag.len()..].find(tag)? + tag.len() - 1;
+                }
+            }
             _ => {}
         }
         at += 1;
     }
     None
+}
+
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
+
+/// `$$` or `$name$` at the beginning of a text; empty: it is no such tag (a parameter is `$` and digits).
+fn tag(text: &str) -> &str {
+    let name = text.bytes().skip(1).take_while(|byte| is_of_word(*byte)).count();
+    match text.as_bytes().get(1..name + 2) {
+        Some(tag) if tag[name] == b'$' && !tag[0].is_ascii_digit() => &text[..name + 2],
+        _ => "",
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +86,10 @@ mod tests {
     fn marks_are_written_as_what_they_mark() {
         for (text, read) in [
             ("select concat(variadic array[')', 'it''s ('])", "SELECT concat(VARIADIC ARRAY[')', 'it''s ('])"),
+            (
+                "select concat(variadic array[$$it's )$$, $a$ )'( $a$, $1])",
+                "SELECT concat(VARIADIC ARRAY[$$it's )$$, $a$ )'( $a$, $1])",
+            ),
             (
                 "select sum(a) over (order by a rows 1 preceding exclude ties) from t",
                 "SELECT sum(a) OVER (ORDER BY a ROWS 1 PRECEDING EXCLUDE TIES) FROM t",

@@ -22,6 +22,7 @@ fn the_choice_holds_for_the_transaction_that_it_is_made_in() {
             format!("START TRANSACTION ISOLATION LEVEL REPEATABLE READ, CONSISTENCY '{name}'"),
             format!("BEGIN; SET TRANSACTION CONSISTENCY {name}"),
             format!("BEGIN; SET LOCAL timeball.consistency = '{name}'"),
+            format!("BEGIN CONSISTENCY hybrid; SET LOCAL timeball.consistency = {name}"),
             format!("BEGIN; SHOW timezone; SET LOCAL timeball.consistency = {name}"),
         ] {
             run(&mut a, &begin);

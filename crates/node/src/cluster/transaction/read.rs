@@ -1,6 +1,7 @@
 //! Point and span reads.
 
 use super::{Answer, Chunk, Op, Request, Transaction, TxnError, unfitting};
+use crate::cluster::gateway::NOBODY;
 use crate::cluster::version::VERSION_OF_CATCHING_UP;
 use crate::transaction::draft::Keep;
 use bytes::Bytes;
@@ -60,7 +61,8 @@ impl<E: Engine> Transaction<E> {
 
     fn look_of(&self, keep: Keep) -> Look {
         let peek = keep == Keep::Nothing;
-        Look { snapshot: self.snapshot, limit: if self.draft.past { Timestamp::MIN } else { self.limit }, peek }
+        let is_certain = self.draft.past || self.limit <= self.snapshot;
+        Look { snapshot: self.snapshot, limit: if is_certain { Timestamp::MIN } else { self.limit }, peek }
     }
 
     fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
@@ -224,7 +226,7 @@ impl<E: Engine> Transaction<E> {
         }
         match done {
             Poll::Ready(Ok(())) => {
-                let known = self.caught_up.contains(&by) || self.member.sabotage().never_catch_up();
+                let known = by == NOBODY || self.caught_up.contains(&by) || self.member.sabotage().never_catch_up();
                 if !known && self.member.look().in_force(VERSION_OF_CATCHING_UP) {
                     self.caught_up.push(by);
                 }

@@ -185,6 +185,11 @@ select a, count(*) over (order by tz range between interval '2 hours' preceding 
 -- 6|3
 -- 7|2
 -- NULL|1
+select f, count(*) over (order by f range between cast('inf' as float8) preceding and cast('inf' as float8) following) from (values ('-inf'::float8),(1),('inf'),('nan')) v(f) order by f;
+-- -Infinity|3
+-- 1|3
+-- Infinity|3
+-- NaN|1
 select a, count(*) over (order by i range between interval '1 day' preceding and interval '2 days' following) from w order by a;
 -- 1|3
 -- 2|4

@@ -429,7 +429,14 @@ fn range_edge(
             let limit = if forward { float(here) + by } else { float(here) - by };
             // NaN is greater than all others.
             let place = |n: f64| if n.is_nan() { (true, 0.0) } else { (false, n) };
-            Ok(between(partition, place(limit), |key| place(float(key)), key.descending))
+            let at = |limit| between(partition, place(limit), |key| place(float(key)), key.descending);
+            if limit.is_nan() && !float(here).is_nan() {
+                // As far back as infinity from infinity is everything but NaN, whichever edge it is.
+                let ends = [at(f64::NEG_INFINITY), at(f64::INFINITY)];
+                let [first, last] = if key.descending { [&ends[1], &ends[0]] } else { [&ends[0], &ends[1]] };
+                return Ok(first.start..last.end);
+            }
+            Ok(at(limit))
         }
         _ => {
             let (Some(value), Some(by)) = (here.as_i64(), offset.as_i64()) else { return Err(unsupported()) };
