@@ -233,9 +233,6 @@ impl<E: Engine> Core<E> {
             return self.serve(now, Asker::Own(id), range, request);
         }
         self.counters.requests_sent.one();
-        if let Some(call) = self.gateway.calls.get_mut(&id) {
-            call.via = None;
-        }
         if let Some(via) = self.detour(id, to, range) {
             if let Some(call) = self.gateway.calls.get_mut(&id) {
                 (call.sent_to, call.via) = (Some(via), Some((via, to)));
