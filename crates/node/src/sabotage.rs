@@ -79,6 +79,12 @@ switches! {
     skip_uncertainty: set_skip_uncertainty,
     /// Transactions restart past the uncertain version only, each time that they meet one (000 section 5.4).
     never_catch_up: set_never_catch_up,
+    /// A read whose uncertainty ends at its snapshot is answered under any lease that reaches to it, as if nobody else could have led since (`serve`, invariant 4).
+    clip_under_any_lease: set_clip_under_any_lease,
+    /// Who was to be asked by way of another counts as who answered (`gateway`).
+    trust_relays: set_trust_relays,
+    /// Of a call that goes out again directly it is forgotten who relayed it before (`gateway`).
+    forget_relays: set_forget_relays,
     /// A range is read above the timestamp of a split that is on its way (design 4a.2).
     read_while_splitting: set_read_while_splitting,
     /// A snapshot is installed although a split that is behind it stands in the log here, and was not applied (design 4a.2).

@@ -241,6 +241,11 @@ impl<E: Engine> Core<E> {
             self.send(now, via, Class::Request, Body::Relay { id, range, request }, None);
             return Ok(());
         }
+        if self.sabotage.forget_relays()
+            && let Some(call) = self.gateway.calls.get_mut(&id)
+        {
+            call.via = None;
+        }
         // It is for this node and no other: whoever relays may ask another.
         if caught_up {
             request.clip_limit();
@@ -346,6 +351,7 @@ impl<E: Engine> Core<E> {
                 let relayed = call.via.filter(|(via, _)| *via == from).map(|(_, at)| at);
                 let by = relayed.unwrap_or(from);
                 let reads = matches!(call.request, Request::Get { .. } | Request::Scan { .. });
+                let unknown = relayed.is_some() && reads && !self.sabotage.trust_relays();
                 if let (Answer::Locked { held, .. }, Request::Lock { txn, .. }) = (&answer, &call.request) {
                     let (txn, held) = (*txn, *held);
                     self.lock_granted(txn, by, held, relayed.is_some());
@@ -355,7 +361,7 @@ impl<E: Engine> Core<E> {
                 }
                 self.spoke(range);
                 // Who relays asks whom it knows to lead: nobody can say whose answer it was.
-                self.finish(now, id, Ok((if relayed.is_some() && reads { NOBODY } else { by }, answer)));
+                self.finish(now, id, Ok((if unknown { NOBODY } else { by }, answer)));
             }
         }
     }

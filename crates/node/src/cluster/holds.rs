@@ -107,8 +107,10 @@ impl<E: Engine> Core<E> {
     /// Invariant 1: whether a question about locks of sessions may be answered; and, by the same rule, a read whose uncertainty ends at its snapshot because
     /// its transaction has moved past all that this node had stamped: another may have led since, unless the lease certainly holds.
     pub fn may_grant(&self, now: &Reading, end: Timestamp, request: &Request) -> bool {
-        let asks = matches!(request, Request::Hold { .. } | Request::Keep { .. }) || request.is_clipped();
-        !asks || certainly_holds(now, end)
+        match request {
+            Request::Hold { .. } | Request::Keep { .. } => certainly_holds(now, end),
+            request => !request.is_clipped() || self.may_clip(now, end),
+        }
     }
 
     /// [`Request::Hold`].

@@ -8,7 +8,8 @@
 //!    ratcheted, or one strict reader would make all who write on this node wait (design 4a.5).
 //! 3. A read waits for what is in flight at or below `s`, and for prepares up to `u` (see `flights`).
 //! 4. Who met an uncertain version here is told this node's own time with it: he moves past both, and then nothing that this node stamps any more can have
-//!    been acknowledged before he began (000 section 5.4). He says so by a limit that is his snapshot, at this node only (`gateway`). Uncertain to him are still,
+//!    been acknowledged before he began (000 section 5.4). He says so by a limit that is his snapshot, at this node only (`gateway`), and is answered under a lease
+//!    that certainly holds: else another may have led, and stamped, since. Uncertain to him are still,
 //!    of ranges that came here later, what was written before the lease began (design 4a.6), and transactions of several ranges that were prepared before and
 //!    committed above, with another range's timestamp.
 //! 5. A request that must wait is parked, once for each number; whoever asks again hears [`Answer::Waiting`].
@@ -180,6 +181,11 @@ impl<E: Engine> Core<E> {
         Ok(())
     }
 
+    /// Invariant 4: whether a read whose uncertainty ends at its snapshot may be answered under a lease to `end`.
+    pub fn may_clip(&self, now: &Reading, end: Timestamp) -> bool {
+        certainly_holds(now, end) || self.sabotage.clip_under_any_lease()
+    }
+
     /// The end of the lease under which a range is led here.
     pub fn led_until(&self, range: RangeId) -> Option<Timestamp> {
         let lease = self.replicas.lease(group_of(range));
@@ -208,7 +214,7 @@ impl<E: Engine> Core<E> {
             return Ok(None);
         }
         let Some(end) = self.led_until(range) else { return Ok(None) };
-        let limit = if caught_up && certainly_holds(now, end) { request.clip_limit() } else { None };
+        let limit = if caught_up && self.may_clip(now, end) { request.clip_limit() } else { None };
         let looked = self.look(range, end, &*request)?;
         // Where it has to wait it may be sent elsewhere.
         limit.into_iter().for_each(|limit| request.set_limit(limit));

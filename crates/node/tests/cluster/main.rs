@@ -8,6 +8,7 @@ mod controls;
 mod holds;
 mod joins;
 mod links;
+mod moved;
 mod one_range;
 mod operations;
 mod parts;
