@@ -4,7 +4,7 @@
 // A test reads and writes files.
 #![allow(clippy::disallowed_methods)]
 
-use lab::experiments::{Options, SEED, Size, all, index, run};
+use lab::experiments::{Begin, Options, SEED, Size, all, index, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ fn folder(name: &str) -> PathBuf {
 fn short_runs_give_the_kept_tables_and_figures() {
     for name in ["bounds", "clock-rsm-model"] {
         let out = folder(name);
-        let options = Options { name: name.into(), size: Size::Usual, out: out.clone(), resume: false, seed: SEED };
+        let options = Options { name: name.into(), size: Size::Usual, out: out.clone(), begin: Begin::Anew, seed: SEED };
         run(&options, |_| {}).unwrap();
         let mut compared = 0;
         for entry in fs::read_dir(&out).unwrap().flatten() {

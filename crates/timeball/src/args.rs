@@ -528,7 +528,9 @@ mod tests {
             panic!("refused")
         };
         let (size, out) = (::lab::experiments::Size::Full, PathBuf::from("D"));
-        assert_eq!(o, ::lab::experiments::Options { name: "bounds".into(), size, out, resume: true, seed: 7 });
+        let begin = ::lab::experiments::Begin::Resume;
+        assert_eq!(o, ::lab::experiments::Options { name: "bounds".into(), size, out, begin, seed: 7 });
+        assert!(line("timeball lab bounds --anew --resume").unwrap_err().contains("one of them"));
         assert!(
             matches!(line("timeball lab index --out D"), Ok(Command::Lab(LabCommand::Index(d))) if d.ends_with("D"))
         );

@@ -1,6 +1,6 @@
 //! `timeball lab`: the seeds' experiments.
 
-use ::lab::experiments::{self, Options, SEED, Size};
+use ::lab::experiments::{self, Begin, Options, SEED, Size};
 use lexopt::prelude::*;
 use std::path::PathBuf;
 
@@ -10,6 +10,7 @@ timeball lab NAME [options]         runs one; writes its page (Markdown), tables
   --out DIR               where (docs/lab)
   --full                  the sizes of the document, where they are larger: hours perhaps
   --resume                go on where an interrupted run stopped
+  --anew                  measure all points anew; needed where an interrupted run left some
   --seed N                seed of all choices (1)
 timeball lab index [--out DIR]      writes the index of all tables and figures from the runs that DIR has
 ";
@@ -27,13 +28,16 @@ pub enum LabCommand {
 
 /// Reads what follows `timeball lab`; nothing means that help was asked for.
 pub fn parse(parser: &mut lexopt::Parser) -> Result<Option<LabCommand>, lexopt::Error> {
-    let (mut out, mut size, mut resume, mut seed, mut name) = (PathBuf::from(OUT), Size::Usual, false, SEED, None);
+    let (mut out, mut size, mut seed, mut name) = (PathBuf::from(OUT), Size::Usual, SEED, None);
+    let mut begin = Begin::default();
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(None),
             Long("out") => out = PathBuf::from(parser.value()?),
             Long("full") => size = Size::Full,
-            Long("resume") => resume = true,
+            Long("resume") if begin != Begin::Anew => begin = Begin::Resume,
+            Long("anew") if begin != Begin::Resume => begin = Begin::Anew,
+            Long("resume" | "anew") => return Err("--resume keeps what is there, --anew does not: give one of them".into()),
             Long("seed") => seed = parser.value()?.parse()?,
             Value(word) if name.is_none() => name = Some(word.string()?),
             other => return Err(other.unexpected()),
@@ -43,7 +47,7 @@ pub fn parse(parser: &mut lexopt::Parser) -> Result<Option<LabCommand>, lexopt::
         None => return Err("`timeball lab` needs the name of an experiment; `timeball lab list` has them".into()),
         Some("list") => LabCommand::List,
         Some("index") => LabCommand::Index(out),
-        Some(name) => LabCommand::Run(Options { name: name.into(), size, out, resume, seed }),
+        Some(name) => LabCommand::Run(Options { name: name.into(), size, out, begin, seed }),
     }))
 }
 

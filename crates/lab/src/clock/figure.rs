@@ -5,7 +5,7 @@
 
 use super::ClockError;
 use super::record::{Bucket, Recording};
-use crate::plot::{Chart, Series};
+use crate::plot::{Chart, Drawing, Series};
 use std::fmt::Write;
 
 /// Table E.1 of 000.

@@ -25,6 +25,9 @@ fn parse(line: &str) -> Option<[String; 4]> {
     fields.try_into().ok()
 }
 
+/// First line of an index.
+const TITLE: &str = "# The seeds' experiments, on our own system";
+
 struct Found {
     experiment: &'static str,
     fields: [String; 4],
@@ -70,7 +73,7 @@ pub(super) fn text(dir: &Path) -> String {
         experiments.row([command.into(), experiment.about().into()]);
     }
     format!(
-        "# The seeds' experiments, on our own system\n\n\
+        "{TITLE}\n\n\
          Each line is a table or a figure of a document that Timeball was built from: what the document prints (or its sentence, where it prints no\n\
          number), what was found here, and whether the two say the same. {counted}; {open} were not run yet.\n\n\
          `timeball lab NAME` repeats one, `timeball lab index` writes this page anew. `--full` takes the sizes of the document, `--resume` goes on where an\n\
@@ -84,9 +87,16 @@ pub(super) fn text(dir: &Path) -> String {
 /// Writes the index page of a folder of results; gives its path.
 ///
 /// # Errors
-/// [`LabError::File`].
+/// [`LabError::File`], and [`LabError::NotAnIndex`] where a README.md is there that is none.
 pub fn index(dir: &Path) -> Result<PathBuf, LabError> {
     let path = dir.join("README.md");
+    match fs::read_to_string(&path) {
+        Ok(there) if !there.starts_with(TITLE) => return Err(LabError::NotAnIndex { path }),
+        // Nothing is there, or an index.
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(LabError::File { path, error }),
+    }
     write(&path, text(dir).as_bytes())?;
     Ok(path)
 }

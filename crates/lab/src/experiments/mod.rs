@@ -30,10 +30,10 @@ mod run;
 mod table;
 
 pub use index::index;
-pub use run::{Options, SEED, run};
+pub use run::{Begin, Options, SEED, run};
 pub use table::{Cell, Table};
 
-use crate::plot::{Bars, Chart};
+use crate::plot::{Bars, Chart, Drawing};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -144,16 +144,10 @@ pub enum Picture {
 }
 
 impl Picture {
-    fn svg(&self) -> String {
+    fn drawing(&self) -> &dyn Drawing {
         match self {
-            Picture::Lines(chart) => chart.svg(),
-            Picture::Bars(bars) => bars.svg(),
-        }
-    }
-    fn png(&self) -> Vec<u8> {
-        match self {
-            Picture::Lines(chart) => chart.png(),
-            Picture::Bars(bars) => bars.png(),
+            Picture::Lines(chart) => chart,
+            Picture::Bars(bars) => bars,
         }
     }
 }
@@ -233,12 +227,30 @@ pub enum LabError {
         error: io::Error,
     },
     /// What an interrupted run left is not of this run.
-    #[error("{path} cannot be gone on with: {reason}; run without --resume to begin anew")]
+    #[error("{path} cannot be gone on with: {reason}; run with --anew to begin anew")]
     Resume {
         /// Which file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// What an interrupted run left would be lost.
+    #[error(
+        "{path} holds {there} of the {all} points of a run that was interrupted: go on with it (--resume), or measure all of them anew (--anew)"
+    )]
+    Unfinished {
+        /// Which file.
+        path: PathBuf,
+        /// Points that it has.
+        there: usize,
+        /// Points that a finished run would have.
+        all: usize,
+    },
+    /// A file that is to be written is somebody else's.
+    #[error("{path} is no index that this command wrote: give --out another folder, or move the file away")]
+    NotAnIndex {
+        /// Which file.
+        path: PathBuf,
     },
     /// A measurement failed.
     #[error("{point}: {reason}")]

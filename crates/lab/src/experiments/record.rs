@@ -1,7 +1,8 @@
 //! What was measured so far, on disk as it comes: an interrupted run goes on where it stopped.
 
 use super::provenance::Provenance;
-use super::{LabError, Measured, Scope, Values};
+use super::{Experiment, LabError, Measured, Scope, Size, Values};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -49,10 +50,45 @@ fn parse_line(line: &str) -> Option<(String, Values, f64)> {
     Some((point, values, took_s))
 }
 
+/// Size and seed of a first line.
+fn scope_of(line: &str, experiment: &str) -> Option<Scope> {
+    let mut fields = line.strip_prefix(HEAD)?.strip_prefix('\t')?.split('\t');
+    let (name, size, seed) = (fields.next()?, fields.next()?, fields.next()?.strip_prefix("seed ")?);
+    let size = [Size::Quick, Size::Usual, Size::Full].into_iter().find(|known| format!("{known:?}") == size)?;
+    (name == experiment).then_some(Scope { size, seed: seed.parse().ok()? })
+}
+
+fn path_of(dir: &Path, experiment: &str) -> PathBuf {
+    dir.join(format!("{experiment}.points.tsv"))
+}
+
 impl Record {
+    /// Nothing is lost if a new run takes the place of what is there: nothing is there, or all points of the run that its first line names.
+    ///
+    /// # Errors
+    /// [`LabError::Unfinished`], also where the first line names no run: somebody should look.
+    pub fn is_finished(dir: &Path, experiment: &dyn Experiment) -> Result<(), LabError> {
+        let path = path_of(dir, experiment.name());
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(LabError::File { path, error }),
+        };
+        let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        let scope = lines.next().and_then(|first| scope_of(first, experiment.name()));
+        let there: BTreeSet<&str> = lines.skip(1).filter_map(|line| line.split('\t').next()).collect();
+        let wanted = experiment.points(scope.unwrap_or(Scope { size: Size::Usual, seed: 0 }));
+        let missing = wanted.iter().filter(|point| !there.contains(point.name.as_str())).count();
+        // A run that stopped before its first point has left nothing to be lost.
+        match scope.is_some() && (missing == 0 || there.is_empty()) {
+            true => Ok(()),
+            false => Err(LabError::Unfinished { path, there: there.len(), all: wanted.len() }),
+        }
+    }
+
     /// A new file, or what an interrupted run of the same experiment, size and seed left.
     pub fn open(dir: &Path, experiment: &str, scope: Scope, resume: bool) -> Result<Self, LabError> {
-        let path = dir.join(format!("{experiment}.points.tsv"));
+        let path = path_of(dir, experiment);
         let failed = |error| LabError::File { path: path.clone(), error };
         let (mut measured, mut took_s, mut begun) = (Measured::default(), 0.0, Provenance::here());
         let mut kept = String::new();

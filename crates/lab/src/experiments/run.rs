@@ -8,6 +8,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// What becomes of the points that another run of the experiment left in the folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Begin {
+    /// Those of a run that was finished are measured anew; those of an interrupted one are not thrown away unasked.
+    #[default]
+    UnlessUnfinished,
+    /// The run goes on where that one stopped.
+    Resume,
+    /// All is measured anew.
+    Anew,
+}
+
 /// How to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -17,8 +29,8 @@ pub struct Options {
     pub size: Size,
     /// Where everything is written.
     pub out: PathBuf,
-    /// Goes on where an interrupted run stopped.
-    pub resume: bool,
+    /// What becomes of points that another run left.
+    pub begin: Begin,
     /// Seed of all choices.
     pub seed: u64,
 }
@@ -71,7 +83,11 @@ pub fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<PathBuf,
     };
     let scope = Scope { size: options.size, seed: options.seed };
     fs::create_dir_all(&options.out).map_err(|error| LabError::File { path: options.out.clone(), error })?;
-    let mut record = Record::open(&options.out, experiment.name(), scope, options.resume)?;
+    let begin = options.begin;
+    if begin == Begin::UnlessUnfinished {
+        Record::is_finished(&options.out, experiment.as_ref())?;
+    }
+    let mut record = Record::open(&options.out, experiment.name(), scope, begin == Begin::Resume)?;
     measure(experiment.as_ref(), scope, &mut record, &mut progress)?;
     let report = experiment.report(&record.measured, scope);
     files(&options.out, experiment.as_ref(), &report)?;
@@ -138,8 +154,8 @@ fn files(out: &Path, experiment: &dyn Experiment, report: &Report) -> Result<(),
             write(&path(&format!("{end}.csv")), table.csv().as_bytes())?;
         }
         if let Some((end, picture)) = &section.picture {
-            write(&path(&format!("{end}.svg")), picture.svg().as_bytes())?;
-            write(&path(&format!("{end}.png")), &picture.png())?;
+            write(&path(&format!("{end}.svg")), picture.drawing().svg().as_bytes())?;
+            write(&path(&format!("{end}.png")), &picture.drawing().png())?;
         }
     }
     let mut verdicts = Table::new(["item", "stand", "document", "ours"]);

@@ -1,7 +1,7 @@
 //! The frame: points are kept, a run goes on where it stopped, one seed gives one set of files.
 
 use super::catalogue::ITEMS;
-use super::{LabError, Measured, Options, Scope, Size, all, index, list, run};
+use super::{Begin, LabError, Measured, Options, Scope, Size, all, index, list, run};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ impl Drop for Folder {
 }
 
 fn options(name: &str, out: &Path, resume: bool) -> Options {
-    Options { name: name.into(), size: Size::Quick, out: out.to_owned(), resume, seed: 1 }
+    let begin = if resume { Begin::Resume } else { Begin::UnlessUnfinished };
+    Options { name: name.into(), size: Size::Quick, out: out.to_owned(), begin, seed: 1 }
 }
 
 /// All CSV files of a folder, by name.
@@ -67,9 +68,49 @@ fn a_run_of_another_seed_is_not_gone_on_with() {
     run(&options("bounds", &folder.0, false), |_| {}).unwrap();
     let other = Options { seed: 2, ..options("bounds", &folder.0, true) };
     let error = run(&other, |_| {}).unwrap_err();
-    assert!(matches!(&error, LabError::Resume { .. }) && error.to_string().contains("without --resume"), "{error}");
+    assert!(matches!(&error, LabError::Resume { .. }) && error.to_string().contains("--anew"), "{error}");
     fs::write(folder.0.join("bounds.points.tsv"), b"something else\n").unwrap();
     assert!(matches!(run(&options("bounds", &folder.0, true), |_| {}), Err(LabError::Resume { .. })));
+}
+
+#[test]
+fn what_an_interrupted_run_left_is_not_thrown_away_unasked() {
+    let folder = Folder::new("unfinished");
+    let name = "clock-rsm-model";
+    let again = |begin| run(&Options { begin, ..options(name, &folder.0, false) }, |_| {});
+    again(Begin::UnlessUnfinished).unwrap();
+    again(Begin::UnlessUnfinished).unwrap();
+    let file = folder.0.join(format!("{name}.points.tsv"));
+    let whole = fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    // Also of another size than the one that is asked for.
+    for head in [lines[0].to_owned(), lines[0].replace("Quick", "Full")] {
+        let left = head + lines[1] + lines[2];
+        fs::write(&file, &left).unwrap();
+        let error = again(Begin::UnlessUnfinished).unwrap_err();
+        assert!(matches!(&error, LabError::Unfinished { there: 1, all, .. } if *all > 1), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("--resume") && text.contains("--anew") && text.contains("points.tsv"), "{text}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), left, "it is as it was");
+    }
+    fs::write(&file, "something else\n").unwrap();
+    assert!(matches!(again(Begin::UnlessUnfinished), Err(LabError::Unfinished { .. })));
+    again(Begin::Anew).unwrap();
+    fs::write(&file, lines[..2].concat()).unwrap();
+    again(Begin::UnlessUnfinished).unwrap();
+}
+
+#[test]
+fn a_page_that_is_no_index_is_left_alone() {
+    let folder = Folder::new("readme");
+    let page = folder.0.join("README.md");
+    fs::write(&page, "# A project\n").unwrap();
+    let error = index(&folder.0).unwrap_err();
+    assert!(matches!(&error, LabError::NotAnIndex { path } if *path == page) && error.to_string().contains("--out"));
+    assert_eq!(fs::read_to_string(&page).unwrap(), "# A project\n");
+    fs::remove_file(&page).unwrap();
+    index(&folder.0).unwrap();
+    index(&folder.0).unwrap();
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Bars in groups: a few numbers of several contenders, side by side.
 
-use super::chart::{Axis, BOTTOM, FAINT, HEIGHT, INK, LEFT, LETTER, RIGHT, TOP, WIDTH};
-use super::{Align, Canvas, Color, png, svg};
+use super::axis::Axis;
+use super::frame::{BOTTOM, Drawing, Frame, HEIGHT, INK, LEFT, LETTER, RIGHT, TOP, WIDTH};
+use super::{Align, Canvas, Color};
 
 /// Share of a group's width that its bars take.
 const FILLED: f64 = 0.76;
@@ -40,17 +41,13 @@ pub struct Bars {
     pub decimals: usize,
 }
 
-impl Bars {
-    /// Draws it.
-    pub fn draw(&self, canvas: &mut dyn Canvas) {
+impl Drawing for Bars {
+    fn draw(&self, canvas: &mut dyn Canvas) {
         let all = self.groups.iter().flat_map(|g| g.values.iter().chain(&g.atop)).filter(|v| v.is_finite());
         let highest = all.fold(0.0f64, |high, v| high.max(*v));
         let y = Axis::new(0.0, highest * HEADROOM, HEIGHT - BOTTOM, TOP);
-        for value in y.ticks() {
-            let at = y.at(value);
-            canvas.path(&[(LEFT, at), (WIDTH - RIGHT, at)], 1.0, FAINT, false);
-            canvas.text((LEFT - 8.0, at + 4.0), &y.label(value), Align::Right, INK);
-        }
+        let frame = Frame { title: &self.title, x_label: &self.x_label, y_label: &self.y_label, top: TOP };
+        frame.below(canvas, &y);
         let pitch = (WIDTH - RIGHT - LEFT) / self.groups.len().max(1) as f64;
         let width = pitch * FILLED / self.contenders.len().max(1) as f64;
         for (n, group) in self.groups.iter().enumerate() {
@@ -76,36 +73,20 @@ impl Bars {
             }
             canvas.text((LEFT + pitch * (n as f64 + 0.5), HEIGHT - BOTTOM + 18.0), &group.name, Align::Middle, INK);
         }
-        canvas.path(&[(LEFT, TOP), (LEFT, HEIGHT - BOTTOM), (WIDTH - RIGHT, HEIGHT - BOTTOM)], 1.2, INK, false);
+        frame.axes(canvas);
         let mut at = LEFT + 8.0;
         for (name, color) in &self.contenders {
             canvas.block((at, TOP - 18.0), (at + 12.0, TOP - 8.0), *color);
             canvas.text((at + 18.0, TOP - 8.0), name, Align::Left, INK);
             at += 18.0 + name.chars().count() as f64 * LETTER + 18.0;
         }
-        canvas.text((WIDTH / 2.0, 24.0), &self.title, Align::Middle, INK);
-        canvas.text((WIDTH / 2.0, HEIGHT - 18.0), &self.x_label, Align::Middle, INK);
-        canvas.text_up((20.0, (TOP + HEIGHT - BOTTOM) / 2.0), &self.y_label, INK);
-    }
-
-    /// The chart as an SVG document.
-    pub fn svg(&self) -> String {
-        let mut canvas = svg::Svg::new(WIDTH, HEIGHT);
-        self.draw(&mut canvas);
-        canvas.finish()
-    }
-
-    /// The chart as a PNG file.
-    pub fn png(&self) -> Vec<u8> {
-        let mut canvas = png::Png::new(WIDTH as usize, HEIGHT as usize);
-        self.draw(&mut canvas);
-        canvas.finish()
+        frame.words(canvas);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bars, Group};
+    use super::{Bars, Drawing, Group};
 
     #[test]
     fn each_finite_number_has_a_bar() {

@@ -1,17 +1,9 @@
 //! A line chart and its layout.
 
-use super::{Align, Canvas, Color, png, svg};
+use super::axis::Axis;
+use super::frame::{BOTTOM, Drawing, FAINT, Frame, HEIGHT, INK, LEFT, LETTER, RIGHT, TOP, WIDTH};
+use super::{Align, Canvas, Color, svg};
 
-pub(super) const WIDTH: f64 = 960.0;
-pub(super) const HEIGHT: f64 = 540.0;
-pub(super) const LEFT: f64 = 76.0;
-pub(super) const RIGHT: f64 = 24.0;
-pub(super) const TOP: f64 = 56.0;
-pub(super) const BOTTOM: f64 = 64.0;
-pub(super) const INK: Color = (40, 40, 48);
-pub(super) const FAINT: Color = (222, 222, 228);
-/// Width of a letter of the legend, whichever canvas draws it.
-pub(super) const LETTER: f64 = 9.2;
 /// A row of the legend, the line before a name in it, and the gap after one.
 const ROW: f64 = 18.0;
 const DASH: f64 = 28.0;
@@ -20,13 +12,6 @@ const GAP: f64 = 18.0;
 const MARK: f64 = 3.6;
 /// Longer names are cut in the middle: an entry fits a row.
 const NAME_MAX: usize = 72;
-/// Labels from here on are written with a power of ten: the margin has room for seven digits.
-const LABEL_MAX: f64 = 1e7;
-/// Up to so many decades have lines at 2 and 5, too.
-const LOG_DECADES: f64 = 2.5;
-/// Gridlines aimed at on either axis.
-const TICKS: f64 = 8.0;
-
 /// One line of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
@@ -59,19 +44,6 @@ pub struct Chart {
     pub series: Vec<Series>,
 }
 
-/// A step of 1, 2 or 5 times a power of ten that divides `span` into about `count` parts.
-fn step(span: f64, count: f64) -> f64 {
-    let raw = (span / count).max(f64::MIN_POSITIVE);
-    let magnitude = 10f64.powf(raw.log10().floor());
-    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|f| f * magnitude >= raw).unwrap_or(10.0);
-    factor * magnitude
-}
-
-fn label(value: f64, step: f64) -> String {
-    let decimals = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
-    if value.abs() >= LABEL_MAX { format!("{value:e}") } else { format!("{value:.decimals$}") }
-}
-
 /// A name as the legend has it: its ends tell it from others.
 fn short(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
@@ -98,68 +70,6 @@ fn legend(names: &[String]) -> Vec<(f64, usize)> {
     names.iter().map(place).collect()
 }
 
-/// An axis from data to pixels.
-pub(super) struct Axis {
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
-    step: f64,
-    log: bool,
-}
-
-impl Axis {
-    pub(super) fn new(low: f64, high: f64, from: f64, to: f64) -> Self {
-        let high = if high > low { high } else { low + 1.0 };
-        let step = step(high - low, TICKS);
-        Axis { low, high: (high / step).ceil() * step, from, to, step, log: false }
-    }
-    /// From `low` to `high`, both above 0, widened to lie on lines of the grid.
-    fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
-        let (low, high) = (low.max(f64::MIN_POSITIVE), high.max(low * 1.01));
-        let lines: Vec<f64> = log_lines(low, high).collect();
-        let at = |value: Option<&f64>, other: f64| value.copied().unwrap_or(other).log10();
-        let below = at(lines.iter().rev().find(|line| **line <= low * 1.000_001), low);
-        let above = at(lines.iter().find(|line| **line >= high * 0.999_999), high);
-        Axis { low: below, high: above, from, to, step: 0.0, log: true }
-    }
-    pub(super) fn at(&self, value: f64) -> f64 {
-        let value = if self.log { value.log10() } else { value };
-        self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
-    }
-    pub(super) fn ticks(&self) -> Vec<f64> {
-        if self.log {
-            let (low, high) = (10f64.powf(self.low), 10f64.powf(self.high));
-            return log_lines(low, high).filter(|v| *v >= low * 0.999_999 && *v <= high * 1.000_001).collect();
-        }
-        let first = (self.low / self.step).ceil() as i64;
-        let last = (self.high / self.step + 1e-9).floor() as i64;
-        (first..=last).map(|n| n as f64 * self.step).collect()
-    }
-    pub(super) fn label(&self, value: f64) -> String {
-        if !self.log {
-            return label(value, self.step);
-        }
-        if value.abs() >= LABEL_MAX || value < 1e-5 { format!("{value:e}") } else { plain(value) }
-    }
-}
-
-/// Where lines of a grid of powers of ten may be, around `low` and `high`: with 2 and 5 between them where there are few.
-fn log_lines(low: f64, high: f64) -> impl Iterator<Item = f64> {
-    let few = (high / low).log10() <= LOG_DECADES;
-    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-    powers.flat_map(move |n| {
-        let factors: &[f64] = if few { &[1.0, 2.0, 5.0] } else { &[1.0] };
-        // Through text: 2 * 10^-3 is 0.002, and not a little more.
-        factors.iter().map(move |f| format!("{f}e{n}").parse().unwrap_or(*f))
-    })
-}
-
-/// A number without an exponent and without zeros at its end.
-fn plain(value: f64) -> String {
-    format!("{value}")
-}
-
 impl Chart {
     /// Whether a point can be drawn.
     fn has(&self, point: &(f64, f64)) -> bool {
@@ -167,8 +77,21 @@ impl Chart {
         fits(point.0, self.x_log) && fits(point.1, self.y_log)
     }
 
-    /// Draws it.
-    pub fn draw(&self, canvas: &mut dyn Canvas) {
+    fn grid(&self, canvas: &mut dyn Canvas, x: &Axis, top: f64) {
+        for value in x.ticks() {
+            let at = x.at(value);
+            canvas.path(&[(at, top), (at, HEIGHT - BOTTOM)], 1.0, FAINT, false);
+            let text = x.label(value);
+            // The last one does not leave the figure.
+            let half = text.chars().count() as f64 * LETTER / 2.0;
+            let (at, align) = if at + half > WIDTH { (WIDTH - 2.0, Align::Right) } else { (at, Align::Middle) };
+            canvas.text((at, HEIGHT - BOTTOM + 18.0), &text, align, INK);
+        }
+    }
+}
+
+impl Drawing for Chart {
+    fn draw(&self, canvas: &mut dyn Canvas) {
         let all = || self.series.iter().flat_map(|s| &s.points).filter(|p| self.has(p));
         let (x_low, x_high) = all().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p.0), h.max(p.0)));
         let (y_low, y_high) = all().fold((f64::MAX, 0.0f64), |(l, h), p| (l.min(p.1), h.max(p.1)));
@@ -185,7 +108,11 @@ impl Chart {
             true => Axis::log(y_low, y_high, HEIGHT - BOTTOM, top),
             false => Axis::new(0.0, y_high, HEIGHT - BOTTOM, top),
         };
-        self.grid(canvas, &x, &y);
+        let frame = Frame { title: &self.title, x_label: &self.x_label, y_label: &self.y_label, top };
+        frame.below(canvas, &y);
+        self.grid(canvas, &x, top);
+        frame.axes(canvas);
+        frame.words(canvas);
         for series in &self.series {
             let shown = series.points.iter().filter(|p| self.has(p));
             let points: Vec<_> = shown.map(|(px, py)| (x.at(*px), y.at(*py))).collect();
@@ -202,40 +129,6 @@ impl Chart {
             }
             canvas.text((at + DASH, line + 4.0), name, Align::Left, INK);
         }
-    }
-
-    fn grid(&self, canvas: &mut dyn Canvas, x: &Axis, y: &Axis) {
-        for value in y.ticks() {
-            let at = y.at(value);
-            canvas.path(&[(LEFT, at), (WIDTH - RIGHT, at)], 1.0, FAINT, false);
-            canvas.text((LEFT - 8.0, at + 4.0), &y.label(value), Align::Right, INK);
-        }
-        for value in x.ticks() {
-            let at = x.at(value);
-            canvas.path(&[(at, y.to), (at, HEIGHT - BOTTOM)], 1.0, FAINT, false);
-            let text = x.label(value);
-            // The last one does not leave the figure.
-            let half = text.chars().count() as f64 * LETTER / 2.0;
-            let (at, align) = if at + half > WIDTH { (WIDTH - 2.0, Align::Right) } else { (at, Align::Middle) };
-            canvas.text((at, HEIGHT - BOTTOM + 18.0), &text, align, INK);
-        }
-        canvas.path(&[(LEFT, y.to), (LEFT, HEIGHT - BOTTOM), (WIDTH - RIGHT, HEIGHT - BOTTOM)], 1.2, INK, false);
-        canvas.text((WIDTH / 2.0, 24.0), &self.title, Align::Middle, INK);
-        canvas.text((WIDTH / 2.0, HEIGHT - 18.0), &self.x_label, Align::Middle, INK);
-        canvas.text_up((20.0, (TOP + HEIGHT - BOTTOM) / 2.0), &self.y_label, INK);
-    }
-
-    /// The chart as an SVG document.
-    pub fn svg(&self) -> String {
-        let mut canvas = svg::Svg::new(WIDTH, HEIGHT);
-        self.draw(&mut canvas);
-        canvas.finish()
-    }
-    /// The chart as a PNG file.
-    pub fn png(&self) -> Vec<u8> {
-        let mut canvas = png::Png::new(WIDTH as usize, HEIGHT as usize);
-        self.draw(&mut canvas);
-        canvas.finish()
     }
 }
 
@@ -257,13 +150,6 @@ mod tests {
         let points = (0..50).map(|i| (f64::from(i), 800.0 + f64::from(i * 37 % 100))).collect();
         let series = Series { name: "a < b & c".into(), color: (200, 30, 30), dashed: false, marked: false, points };
         Chart { title: "t".into(), x_label: "x".into(), y_label: "y".into(), series: vec![series], ..Chart::default() }
-    }
-
-    #[test]
-    fn steps_are_round() {
-        assert_eq!([step(100.0, 8.0), step(9.0, 8.0), step(0.3, 8.0), step(1354.0, 8.0)], [20.0, 2.0, 0.05, 200.0]);
-        assert_eq!((label(0.05, 0.05), label(20.0, 20.0)), ("0.05".into(), "20".into()));
-        assert_eq!((label(9e6, 1e6), label(2.5e7, 5e6)), ("9000000".into(), "2.5e7".into()), "the margin is narrow");
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! Line charts as SVG and PNG, without a graphics library.
 //!
-//! A [`Chart`] is data; [`Chart::draw`] lays it out once, on anything that can draw a line and a word ([`Canvas`]). `svg` writes
+//! A [`Chart`] is data; [`Drawing::draw`] lays it out once, on anything that can draw a line and a word ([`Canvas`]). `svg` writes
 //! text, `png` paints pixels with a small font of its own, so both show the same picture.
 
+mod axis;
 mod bars;
 mod chart;
 mod font;
+mod frame;
 mod png;
 mod svg;
 
 pub use bars::{Bars, Group};
 pub use chart::{Chart, Series, stacked_svg};
+pub use frame::Drawing;
 
 /// Colours that can be told apart, also by those who see few: ours first.
 pub const PALETTE: [Color; 6] =
