@@ -23,7 +23,8 @@ fn folder(name: &str) -> PathBuf {
 fn short_runs_give_the_kept_tables_and_figures() {
     for name in ["bounds", "clock-rsm-model"] {
         let out = folder(name);
-        let options = Options { name: name.into(), size: Size::Usual, out: out.clone(), begin: Begin::Anew, seed: SEED };
+        let options =
+            Options { name: name.into(), size: Size::Usual, out: out.clone(), begin: Begin::Anew, seed: SEED };
         run(&options, |_| {}).unwrap();
         let mut compared = 0;
         for entry in fs::read_dir(&out).unwrap().flatten() {

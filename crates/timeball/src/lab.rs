@@ -37,7 +37,9 @@ pub fn parse(parser: &mut lexopt::Parser) -> Result<Option<LabCommand>, lexopt::
             Long("full") => size = Size::Full,
             Long("resume") if begin != Begin::Anew => begin = Begin::Resume,
             Long("anew") if begin != Begin::Resume => begin = Begin::Anew,
-            Long("resume" | "anew") => return Err("--resume keeps what is there, --anew does not: give one of them".into()),
+            Long("resume" | "anew") => {
+                return Err("--resume keeps what is there, --anew does not: give one of them".into());
+            }
             Long("seed") => seed = parser.value()?.parse()?,
             Value(word) if name.is_none() => name = Some(word.string()?),
             other => return Err(other.unexpected()),
