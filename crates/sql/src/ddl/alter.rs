@@ -382,13 +382,13 @@ impl Run<'_> {
         table.columns[at].name = to.into();
         for check in &mut table.checks {
             if mentions(&check.expression, name) {
-                check.expression = rename_column(&check.expression, name, to);
+                check.expression = rename_column(&check.expression, name, to)?;
             }
         }
         let generated = table.columns.iter_mut().filter_map(|c| c.generated.as_mut());
         for text in table.indexes.iter_mut().flat_map(Index::texts_mut).chain(generated) {
             if mentions(text, name) {
-                *text = rename_column(text, name, to);
+                *text = rename_column(text, name, to)?;
             }
         }
         self.put_table(table)?;

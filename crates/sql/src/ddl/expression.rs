@@ -49,7 +49,7 @@ impl Run<'_> {
         }
         let context = self.plan_context();
         let changed = literals::settle(&mut expr, |expr| bind_tree(expr, &scope, "", ty, &context).map(drop));
-        Ok(if changed { written(expr.to_string()) } else { text })
+        if changed { written(expr) } else { Ok(text) }
     }
 
     /// The text of a default with the sequences in it named in full: it means them under every search path.
@@ -80,7 +80,7 @@ impl Run<'_> {
         }
         // The library shouts names of types that it knows.
         let shouted = |literal: &String| literal.replace("::regclass", "::REGCLASS");
-        Ok(literals.iter().fold(written(expr.to_string()), |text, literal| text.replace(&shouted(literal), literal)))
+        Ok(literals.iter().fold(written(expr)?, |text, literal| text.replace(&shouted(literal), literal)))
     }
 
     /// The literal that took the place of a sequence's name, if there was one.
@@ -190,8 +190,8 @@ pub(super) fn mentions(text: &str, column: &str) -> bool {
 }
 
 /// An expression with a column renamed.
-pub(super) fn rename_column(text: &str, from: &str, to: &str) -> String {
-    let Ok(mut tree) = parse(text) else { return text.into() };
+pub(super) fn rename_column(text: &str, from: &str, to: &str) -> Result<String, SqlError> {
+    let Ok(mut tree) = parse(text) else { return Ok(text.into()) };
     let _ = ast::visit_expressions_mut(&mut tree, |e| {
         let ident = match e {
             ast::Expr::Identifier(ident) => Some(ident),
@@ -205,7 +205,7 @@ pub(super) fn rename_column(text: &str, from: &str, to: &str) -> String {
         }
         ControlFlow::<()>::Continue(())
     });
-    written(tree.to_string())
+    written(tree)
 }
 
 fn last_name(e: &ast::Expr) -> Option<&ast::Ident> {

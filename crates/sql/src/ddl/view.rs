@@ -68,7 +68,7 @@ impl Run<'_> {
             schema: schema.id,
             name: name.name.clone(),
             columns,
-            query: written(statement.to_string()),
+            query: written(statement)?,
             reads,
         };
         let view = self.settled(view);

@@ -20,7 +20,7 @@ use sqlparser::ast::{Distinct, Expr, GroupByExpr, Ident, OrderByKind, Query, Sel
 fn named(text: &str, view: &View, notes: &Notes) -> Option<String> {
     let mut query = query_of(text)?;
     name_query(&mut query, view, notes)?;
-    Some(written(query.to_string()))
+    written(query).ok()
 }
 
 /// Names the columns of a query; gives what they were called.
@@ -43,7 +43,11 @@ fn name_body(body: &mut SetExpr, view: &View, notes: &Notes) -> Option<Vec<Strin
             let columns = (1..=view.columns.len()).map(|at| format!("column{at}"));
             let labels: Vec<String> = columns.collect();
             let items: Vec<String> = labels.iter().map(|column| format!("\"*VALUES*\".{column}")).collect();
-            let around = query_of(&format!("SELECT {} FROM ({body}) AS \"*VALUES*\"", items.join(", ")))?;
+            let around = query_of(&format!(
+                "SELECT {} FROM ({}) AS \"*VALUES*\"",
+                items.join(", "),
+                written(body.clone()).ok()?
+            ))?;
             *body = *around.body;
             name_body(body, view, notes)
         }

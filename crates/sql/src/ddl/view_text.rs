@@ -330,11 +330,11 @@ impl Run<'_> {
         if let Change::Settle = change {
             let _ = query.visit(&mut WholeTables);
             // Places in the text are what names are known by.
-            query = query_of(&written(query.to_string()))?;
+            query = query_of(&written(query).ok()?)?;
         }
         let notes = names_of(&query, &self.plan_context()).ok()?;
         let _ = query.visit(&mut Rewriter { notes: &notes, change, labels: Vec::new() });
-        Some(written(query.to_string()))
+        written(query).ok()
     }
 
     /// The text of a view to be made: settled, if it then gives the same columns, and with their names.

@@ -127,6 +127,36 @@ impl Session {
         self.modes.consistency.unwrap_or(self.settings.consistency)
     }
 
+    /// Whether the present transaction, or the next one, may not write.
+    fn is_read_only(&self) -> bool {
+        self.modes.read_only.unwrap_or(self.settings.read_only)
+            || self.consistency() == Consistency::Stale
+            || self.active.as_ref().is_some_and(|active| active.as_of.is_some())
+    }
+
+    /// What the present transaction, or the next one, shows of itself.
+    pub(super) fn shown_modes(&self) -> ShownModes {
+        ShownModes {
+            isolation: self.shown_isolation(),
+            read_only: self.is_read_only(),
+            deferrable: self.modes.deferrable.unwrap_or(self.settings.deferrable),
+            consistency: self.consistency(),
+            as_of: self.active.as_ref().is_some_and(|active| active.as_of.is_some()),
+            token: self.token,
+        }
+    }
+
+    /// A transaction begins: what BEGIN does not say of it the defaults of now do. Whoever sets those later sets them for the next ones.
+    fn settle_modes(&mut self) {
+        let (modes, settings) = (&mut self.modes, &self.settings);
+        if modes.isolation.is_none() {
+            (modes.isolation, modes.uncommitted) = (Some(settings.isolation), settings.uncommitted);
+        }
+        modes.read_only.get_or_insert(settings.read_only);
+        modes.deferrable.get_or_insert(settings.deferrable);
+        modes.consistency.get_or_insert(settings.consistency);
+    }
+
     /// How the next transaction begins.
     pub(super) fn begin_options(&self, as_of: Option<Timestamp>) -> BeginOptions {
         BeginOptions {
@@ -135,8 +165,7 @@ impl Session {
             uncertainty: self.settings.uncertainty,
             commit_wait_budget_ns: self.settings.commit_wait_budget_ns,
             token: self.token,
-            read_only: self.modes.read_only.unwrap_or(self.settings.read_only)
-                || self.consistency() == Consistency::Stale,
+            read_only: self.is_read_only(),
             as_of,
             interrupt: self.interrupt.clone(),
             deadline: self.deadline.clone(),
@@ -177,6 +206,7 @@ impl Session {
 
     fn ensure_with(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<&mut Active, SqlError> {
         if self.active.is_none() {
+            self.settle_modes();
             let active = self.begin(as_of, wait)?;
             let (snapshot, footprint) = active.txn.with(|t| (t.snapshot(), t.footprint()));
             self.backend.has_done(Some(footprint));
@@ -339,6 +369,7 @@ impl Session {
             (active.number, active.looked_at, active.relied) = (fresh.number, fresh.looked_at, Vec::new());
             (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
             (active.as_of, active.beginning) = (fresh.as_of, fresh.beginning);
+            active.isolation = fresh.isolation;
             active.unreached = fresh.unreached;
         }
         Ok(())
@@ -368,6 +399,7 @@ impl Session {
         let statement_us =
             if active.statements == 0 && self.block == Block::None { active.began_us } else { self.statement_began_us };
         self.start_deadline();
+        let modes = self.shown_modes();
         let memory = self.db.budget(self.settings.query_memory_bytes);
         work::use_memory(&memory);
         let statement = Statement {
@@ -386,11 +418,7 @@ impl Session {
             memory,
             hash_seed: self.db.options.hash_seed,
             backend: self.backend.clone(),
-            modes: ShownModes {
-                isolation: self.shown_isolation(),
-                read_only: self.modes.read_only.unwrap_or(self.settings.read_only) || active.as_of.is_some(),
-                token: self.token,
-            },
+            modes,
         };
         let deferred = self.deferred.clone();
         Ok(Arc::new(StatementContext { statement, parts: None, deferred, claims, meters: None }))

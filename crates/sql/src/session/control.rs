@@ -26,6 +26,9 @@ const SETTINGS_OF_BEGIN: &[&str] = &[
     "timeball.uncertainty",
 ];
 
+/// The way out for who says too late how a transaction begins.
+const OF_BEGIN: &str = "It says how a transaction begins: say it first, or SET SESSION for the next ones.";
+
 fn tag(text: &str) -> Result<Outcome, SqlError> {
     Ok(Outcome::Tag(text.into()))
 }
@@ -304,7 +307,12 @@ impl Session {
                     }
                     _ => "SET TRANSACTION must be called before any query",
                 };
-                return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, what));
+                let refused = SqlError::new(SqlState::ACTIVE_TRANSACTION, what);
+                return Err(match modes {
+                    Modes { consistency: Some(_), .. } => refused.hint(OF_BEGIN),
+                    Modes { as_of: Some(_), .. } => refused.hint("It says how a transaction begins: say it first."),
+                    _ => refused,
+                });
             }
             if !active.savepoints.is_empty()
                 && (modes.isolation.is_some() || modes.as_of.is_some() || modes.consistency.is_some())
@@ -391,15 +399,13 @@ impl Session {
                 let of_begin = self.block != Block::None && SETTINGS_OF_BEGIN.contains(&name);
                 if of_begin && local && self.active.as_ref().is_some_and(|active| !active.has_done_nothing()) {
                     let message = format!("SET LOCAL {name} must be called before any query");
-                    return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message).hint(
-                        "It says how a transaction begins: set it first, or say SET SESSION for the next ones.",
-                    ));
+                    return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message).hint(OF_BEGIN));
                 }
                 self.change_settings(local, |s| s.set(name, value))?;
                 if of_begin && self.active.as_ref().is_some_and(Active::has_done_nothing) {
                     // What BEGIN said of it is said anew.
                     if name == "timeball.consistency" {
-                        self.modes.consistency = None;
+                        self.modes.consistency = Some(self.settings.consistency);
                     }
                     self.begin_anew(Wait::Hasty)?;
                 }
@@ -484,18 +490,10 @@ impl Session {
     pub(super) fn show(&self, name: &str) -> Result<String, SqlError> {
         Ok(match name {
             "timeball.token" => self.show_token(),
-            "transaction_isolation" => self.shown_isolation().into(),
-            "timeball.consistency" => self.consistency().name().into(),
-            "transaction_read_only" => {
-                let as_of = self.active.as_ref().is_some_and(|a| a.as_of.is_some());
-                let read_only = as_of || self.modes.read_only.unwrap_or(self.settings.read_only);
-                if read_only { "on".into() } else { "off".into() }
-            }
-            "transaction_deferrable" => match self.modes.deferrable {
-                Some(deferrable) => if deferrable { "on" } else { "off" }.into(),
-                None => self.settings.show("default_transaction_deferrable").unwrap_or_default(),
+            _ => match self.shown_modes().shown(name) {
+                Some(shown) => shown.into(),
+                None => return self.settings.show(name).ok_or_else(|| unknown(name)),
             },
-            _ => return self.settings.show(name).ok_or_else(|| unknown(name)),
         })
     }
 }

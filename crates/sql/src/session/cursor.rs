@@ -195,6 +195,9 @@ impl Session {
         }
         // One that locks its rows takes them as they are when it gets to them.
         let live = plan.is_read_only();
+        if !live {
+            self.refuse_in_read_only(&prepared)?;
+        }
         if let Some(active) = self.active.as_mut() {
             // Its snapshot is in use, though nothing was read yet.
             active.untouched &= !live;

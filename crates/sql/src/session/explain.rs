@@ -39,6 +39,9 @@ impl Session {
         let began_us = self.db.kv.now_us();
         let Some(prepared) = portal.prepared.inside() else { return Err(SqlError::unsupported("this EXPLAIN")) };
         let plan = self.plan_of(&prepared)?;
+        if options.analyze && !plan.is_read_only() {
+            self.refuse_in_read_only(&prepared)?;
+        }
         let params = portal.params.clone();
         if options.analyze && params.len() < plan.parameters().len() {
             let number = params.len() + 1;
@@ -63,6 +66,9 @@ impl Session {
         let began_us = self.db.kv.now_us();
         let prepared = self.find_prepared(name)?.clone();
         let (plan, params) = self.execute_arguments(name, &prepared, arguments)?;
+        if options.analyze && !plan.is_read_only() {
+            self.refuse_in_read_only(&prepared)?;
+        }
         self.explain_plan(&plan, params, options, began_us, portal, how, out)
     }
 

@@ -8,11 +8,11 @@ use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
-use crate::syntax::{Command, Planned};
-use crate::transaction::{Consistency, Isolation};
+use crate::syntax::{Command, Planned, key_lock};
+use crate::transaction::Isolation;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
-use sqlparser::ast::{LockType, Query, SetExpr, Statement};
+use sqlparser::ast::{LockClause, LockType, Query, SetExpr, Statement};
 
 /// Rows pulled at once.
 const PULL_ROWS: usize = 256;
@@ -26,6 +26,11 @@ pub(super) struct How {
     pub(super) max_rows: u64,
     /// The statement is its whole transaction: commit.
     pub(super) commit: bool,
+}
+
+/// Whether a lock is about keys: FOR KEY SHARE, FOR NO KEY UPDATE.
+fn of_keys(lock: &LockClause) -> bool {
+    lock.of.as_ref().is_some_and(|of| key_lock(of).0)
 }
 
 /// What a run came to.
@@ -175,6 +180,7 @@ impl Session {
         let outcome = match prepared.command() {
             Some(Command::Ddl(ddl)) => {
                 self.ensure_active(None)?;
+                self.shown_modes().let_write(&ddl.command())?;
                 if let Some(tag) = needs_no_block(ddl) {
                     self.refuse_in_block(tag, how)?;
                 }
@@ -191,6 +197,9 @@ impl Session {
             }
             Some(Command::Copy(copy)) => {
                 self.ensure_active(None)?;
+                if copy.from {
+                    self.shown_modes().let_write("COPY FROM")?;
+                }
                 self.run_copy(copy, how, out)?
             }
             _ => self.run_planned(portal, &prepared, how, out)?,
@@ -266,18 +275,20 @@ impl Session {
     }
 
     /// A statement that may write is refused before it finds out whether it will.
-    fn refuse_in_read_only(&self, prepared: &Prepared) -> Result<(), SqlError> {
-        let is_stale = self.consistency() == Consistency::Stale;
-        if !is_stale && !self.modes.read_only.unwrap_or(self.settings.read_only) {
+    pub(super) fn refuse_in_read_only(&self, prepared: &Prepared) -> Result<(), SqlError> {
+        let modes = self.shown_modes();
+        if !modes.read_only {
             return Ok(());
         }
         let body = |query: &'_ Query| match query.body.as_ref() {
             SetExpr::Insert(_) => "INSERT",
             SetExpr::Update(_) => "UPDATE",
             SetExpr::Delete(_) => "DELETE",
-            _ => match query.locks.first().map(|lock| &lock.lock_type) {
-                Some(LockType::Update) => "SELECT FOR UPDATE",
-                Some(LockType::Share) => "SELECT FOR SHARE",
+            _ => match query.locks.first().map(|lock| (&lock.lock_type, of_keys(lock))) {
+                Some((LockType::Update, false)) => "SELECT FOR UPDATE",
+                Some((LockType::Update, true)) => "SELECT FOR NO KEY UPDATE",
+                Some((LockType::Share, false)) => "SELECT FOR SHARE",
+                Some((LockType::Share, true)) => "SELECT FOR KEY SHARE",
                 None => "SELECT",
             },
         };
@@ -288,14 +299,7 @@ impl Session {
             Some(Statement::Query(query)) => body(query),
             _ => "this statement",
         };
-        let message = format!("cannot execute {what} in a read-only transaction");
-        let refused = SqlError::new(SqlState::READ_ONLY_TRANSACTION, message);
-        Err(match is_stale {
-            true => {
-                refused.hint("timeball.consistency is stale, which reads the past: BEGIN CONSISTENCY auto to write.")
-            }
-            false => refused,
-        })
+        modes.let_write(what)
     }
 
     /// Sends rows of a portal that has begun, up to a limit (0: all).

@@ -43,7 +43,7 @@ impl Session {
     /// Whether a statement that is its whole transaction is better done beside writers, by transactions of its own: its table is large, or is written.
     pub(super) fn goes_online(&self, ddl: &Ddl) -> Result<bool, SqlError> {
         let Some(active) = self.active.as_ref() else { return Ok(false) };
-        if active.statements > 0 || active.as_of.is_some() || self.modes.read_only.unwrap_or(self.settings.read_only) {
+        if active.statements > 0 {
             return Ok(false);
         }
         let (Name { schema, name, database }, action) = match ddl {

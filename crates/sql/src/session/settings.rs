@@ -19,6 +19,8 @@ pub struct Settings {
     pub uncommitted: bool,
     /// `default_transaction_read_only`
     pub read_only: bool,
+    /// `default_transaction_deferrable`
+    pub deferrable: bool,
     /// `timeball.consistency`
     pub consistency: Consistency,
     /// `timeball.uncertainty`, with `timeball.max_offset`
@@ -96,6 +98,7 @@ impl Settings {
             isolation: Isolation::Serializable,
             uncommitted: false,
             read_only: false,
+            deferrable: false,
             consistency: Consistency::Auto,
             uncertainty: Uncertainty::Dynamic,
             commit_wait_budget_ns: None,
@@ -208,6 +211,7 @@ impl Settings {
                 self.uncommitted = shown == READ_UNCOMMITTED;
             }
             "default_transaction_read_only" => self.read_only = shown == "on",
+            "default_transaction_deferrable" => self.deferrable = shown == "on",
             "timeball.consistency" => self.consistency = Consistency::of_name(&shown).unwrap_or_default(),
             "timeball.uncertainty" => self.uncertainty = uncertainty(&shown, self.max_offset_us()),
             "timeball.max_offset" => {

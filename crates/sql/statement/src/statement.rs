@@ -5,9 +5,9 @@ use crate::lists::Lists;
 use crate::memory::MemoryBudget;
 use crate::sequence::Sequences;
 use crate::sessions::Backend;
-use crate::transaction::{Deadline, Interrupt, Kv, KvError, Patience, TxnRef};
+use crate::transaction::{Consistency, Deadline, Interrupt, Kv, KvError, Patience, TxnRef};
 use crate::types::{EvalSettings, ObjectNames, Oid, RegKind, Value};
-use crate::{SqlError, work};
+use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use std::sync::Arc;
 
@@ -87,20 +87,66 @@ pub struct Statement {
     pub lists: Lists,
 }
 
-/// Settings that belong to the transaction, as `current_setting` shows them.
+/// Settings that belong to the transaction, as SHOW, `current_setting` and `pg_settings` show them.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownModes {
     /// `transaction_isolation`
     pub isolation: &'static str,
     /// `transaction_read_only`
     pub read_only: bool,
+    /// `transaction_deferrable`
+    pub deferrable: bool,
+    /// `timeball.consistency`
+    pub consistency: Consistency,
+    /// Whether it reads the past.
+    pub as_of: bool,
     /// `timeball.token`
     pub token: Timestamp,
 }
 
 impl Default for ShownModes {
     fn default() -> Self {
-        ShownModes { isolation: "serializable", read_only: false, token: Timestamp::MIN }
+        ShownModes {
+            isolation: "serializable",
+            read_only: false,
+            deferrable: false,
+            consistency: Consistency::Auto,
+            as_of: false,
+            token: Timestamp::MIN,
+        }
+    }
+}
+
+impl ShownModes {
+    /// A setting by name, if the transaction says what it is.
+    pub fn shown(&self, name: &str) -> Option<&'static str> {
+        let flag = |on| if on { "on" } else { "off" };
+        match name {
+            "transaction_isolation" => Some(self.isolation),
+            "transaction_read_only" => Some(flag(self.read_only)),
+            "transaction_deferrable" => Some(flag(self.deferrable)),
+            "timeball.consistency" => Some(self.consistency.name()),
+            _ => None,
+        }
+    }
+
+    /// Refuses what may write where nothing may; `what` is its name.
+    ///
+    /// # Errors
+    /// 25006, with the way out where PostgreSQL has no such transactions.
+    pub fn let_write(&self, what: &str) -> Result<(), SqlError> {
+        if !self.read_only {
+            return Ok(());
+        }
+        let message = format!("cannot execute {what} in a read-only transaction");
+        let refused = SqlError::new(SqlState::READ_ONLY_TRANSACTION, message);
+        Err(match (self.consistency, self.as_of) {
+            (Consistency::Stale, _) => {
+                refused.hint("timeball.consistency is stale, which reads the past: BEGIN CONSISTENCY auto to write.")
+            }
+            (_, true) => refused.hint("It reads the past, AS OF a time: write in a transaction of the present."),
+            _ => refused,
+        })
     }
 }
 

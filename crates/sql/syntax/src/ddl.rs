@@ -170,6 +170,34 @@ pub enum Ddl {
     RenewTokens,
 }
 
+impl Ddl {
+    /// Its command, as PostgreSQL calls it.
+    pub fn command(&self) -> String {
+        let verb = match self {
+            Ddl::CreateTable(_) => "CREATE TABLE",
+            Ddl::CreateTableAs { .. } => "CREATE TABLE AS",
+            Ddl::Comment { .. } => "COMMENT",
+            Ddl::AlterTable { .. } => "ALTER TABLE",
+            Ddl::CreateIndex(_) => "CREATE INDEX",
+            Ddl::CreateSequence { .. } => "CREATE SEQUENCE",
+            Ddl::AlterSequence { .. } => "ALTER SEQUENCE",
+            Ddl::CreateSchema { .. } => "CREATE SCHEMA",
+            Ddl::CreateDatabase { .. } => "CREATE DATABASE",
+            Ddl::CreateExtension { .. } => "CREATE EXTENSION",
+            Ddl::UpdateExtension { .. } => "ALTER EXTENSION",
+            Ddl::DropExtension { .. } => "DROP EXTENSION",
+            Ddl::CreateView { .. } => "CREATE VIEW",
+            Ddl::Truncate { .. } => "TRUNCATE TABLE",
+            Ddl::RenewTokens => "ALTER SYSTEM",
+            Ddl::Drop { kind, .. } => return format!("DROP {}", kind.word().to_uppercase()),
+            Ddl::Rename { kind, .. } | Ddl::SetSchema { kind, .. } => {
+                return format!("ALTER {}", kind.word().to_uppercase());
+            }
+        };
+        verb.into()
+    }
+}
+
 /// Kinds of objects that DROP and ALTER name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {

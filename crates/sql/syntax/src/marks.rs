@@ -1,48 +1,144 @@
-//! Statements are kept as their trees are printed; the functions that mark what the library has no form for ([`super::forms`],
-//! [`super::reshape`]) are printed as what they mark.
+//! Statements are kept as their trees are printed, so that they read as they were meant: the functions that mark what the library has no
+//! form for ([`super::forms`], [`super::reshape`]) are printed as what they mark, and every quote within quotes is doubled. The library
+//! takes two quotes in a row, and one behind a backslash, for what is doubled already.
 
 use super::forms::VARIADIC;
 use super::reshape::EXCLUDED;
+use crate::SqlError;
+use sqlparser::ast::{Value, ValueWithSpan, VisitMut, VisitorMut};
+use std::fmt::{Display, Write};
+use std::ops::ControlFlow;
 
-/// A printed tree in SQL.
-pub fn written(mut text: String) -> String {
-    if !text.contains('\0') {
-        return text;
-    }
-    let variadic = format!("\"{VARIADIC}\"(");
-    while let Some(start) = text.find(&variadic) {
-        let Some(end) = closing(&text, start + variadic.len()) else { break };
-        text.replace_range(end..=end, "");
-        text.replace_range(start..start + variadic.len(), "VARIADIC ");
-    }
-    let excluded = format!("\"{EXCLUDED}\"(");
-    while let Some(start) = text.find(&excluded) {
-        let number = start + excluded.len();
-        let words = match text.as_bytes().get(number) {
-            Some(b'1') => " EXCLUDE CURRENT ROW",
-            Some(b'2') => " EXCLUDE GROUP",
-            Some(b'3') => " EXCLUDE TIES",
-            _ => "",
-        };
-        let Some(end) = closing(&text, number).and_then(|mark| closing(&text, mark + 1)) else { break };
-        text.insert_str(end, words);
-        let from =
-            [", ", "ORDER BY "].iter().find_map(|before| text[..start].strip_suffix(before)).map_or(start, str::len);
-        // The mark is a digit, and its parenthesis.
-        text.replace_range(from..number + 2, "");
-    }
-    text
+/// Units of work of a byte that is printed and looked through.
+const BYTE_UNITS: usize = 4;
+
+/// A tree in SQL that reads as that tree.
+///
+/// # Errors
+/// Those of whoever ends the statement.
+pub fn written<T: Display + VisitMut>(mut tree: T) -> Result<String, SqlError> {
+    let _ = tree.visit(&mut Literals);
+    let mut printed = Printed::default();
+    // A string takes whatever it is given.
+    let _ = write!(printed, "{tree}");
+    crate::work::step(printed.text.len() * BYTE_UNITS)?;
+    if printed.text.contains('\0') { unmarked(&printed.text) } else { Ok(printed.text) }
 }
 
-/// The parenthesis that closes what a place in a text stands in.
-fn closing(text: &str, from: usize) -> Option<usize> {
+/// Puts literals whose quotes the library would not double, or would print as those of names, into a value that it prints as it is.
+struct Literals;
+
+impl VisitorMut for Literals {
+    type Break = ();
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+        let quoted = |prefix, text: &String| format!("{prefix}'{}'", text.replace('\'', "''"));
+        let text = match &value.value {
+            Value::SingleQuotedString(text) if text.contains('\'') => quoted("", text),
+            Value::NationalStringLiteral(text) if text.contains('\'') => quoted("N", text),
+            // Printed by characters, as the quotes around names are.
+            Value::EscapedStringLiteral(_) | Value::UnicodeStringLiteral(_) => value.value.to_string(),
+            _ => return ControlFlow::Continue(()),
+        };
+        value.value = Value::Placeholder(text);
+        ControlFlow::Continue(())
+    }
+}
+
+/// What the library prints. Its quotes around a name come as characters, all else as pieces of text; within them each piece but the first
+/// begins with the quote that ended the one before it.
+#[derive(Default)]
+struct Printed {
+    text: String,
+    /// The quoted name that has begun.
+    name: Option<String>,
+}
+
+impl Write for Printed {
+    fn write_str(&mut self, piece: &str) -> std::fmt::Result {
+        match &mut self.name {
+            None => self.text.push_str(piece),
+            Some(name) if name.is_empty() => name.push_str(piece),
+            Some(name) => name.push_str(piece.strip_prefix('"').unwrap_or(piece)),
+        }
+        Ok(())
+    }
+
+    fn write_char(&mut self, c: char) -> std::fmt::Result {
+        match (c, self.name.take()) {
+            ('"', None) => self.name = Some(String::new()),
+            ('"', Some(name)) => {
+                self.text.push('"');
+                self.text.push_str(&name.replace('"', "\"\""));
+                self.text.push('"');
+            }
+            (c, None) => self.text.push(c),
+            (c, Some(mut name)) => {
+                name.push(c);
+                self.name = Some(name);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a parenthesis that is open ends as.
+enum Open {
+    Plain,
+    /// The parenthesis of a mark, which is not written.
+    Mark,
+    /// A window's, with the words at its end.
+    Window(&'static str),
+}
+
+/// A text without marks: one pass.
+fn unmarked(text: &str) -> Result<String, SqlError> {
+    let (variadic, excluded) = (format!("\"{VARIADIC}\"("), format!("\"{EXCLUDED}\"("));
     let bytes = text.as_bytes();
-    let (mut depth, mut at) = (0usize, from);
+    let mut out = String::with_capacity(text.len());
+    let mut open = Vec::new();
+    // What is read, and what of it is written.
+    let (mut at, mut done) = (0, 0);
     while at < bytes.len() {
+        let from = at;
         match bytes[at] {
-            b'(' => depth += 1,
-            b')' if depth == 0 => return Some(at),
-            b')' => depth -= 1,
+            b'(' => open.push(Open::Plain),
+            b')' => match open.pop() {
+                Some(Open::Mark) => {
+                    out.push_str(&text[done..at]);
+                    done = at + 1;
+                }
+                Some(Open::Window(words)) => {
+                    out.push_str(&text[done..at]);
+                    out.push_str(words);
+                    done = at;
+                }
+                _ => {}
+            },
+            b'"' if text[at..].starts_with(&variadic) => {
+                out.push_str(&text[done..at]);
+                out.push_str("VARIADIC ");
+                open.push(Open::Mark);
+                at += variadic.len() - 1;
+                done = at + 1;
+            }
+            b'"' if text[at..].starts_with(&excluded) => {
+                out.push_str(&text[done..at]);
+                let before = [", ", "ORDER BY "].iter().find_map(|before| out.strip_suffix(before)).map(str::len);
+                out.truncate(before.unwrap_or(out.len()));
+                let number = at + excluded.len();
+                if let Some(window) = open.last_mut() {
+                    *window = Open::Window(match bytes.get(number) {
+                        Some(b'1') => " EXCLUDE CURRENT ROW",
+                        Some(b'2') => " EXCLUDE GROUP",
+                        Some(b'3') => " EXCLUDE TIES",
+                        _ => "",
+                    });
+                }
+                // The mark is a digit, and its parenthesis.
+                at = number + 1;
+                done = at + 1;
+            }
             quote @ (b'\'' | b'"') => {
                 let escapes = quote == b'\'' && at > 0 && matches!(bytes[at - 1], b'E' | b'e');
                 at += 1;
@@ -54,14 +150,17 @@ fn closing(text: &str, from: usize) -> Option<usize> {
             b'$' if at == 0 || !is_of_word(bytes[at - 1]) => {
                 let tag = tag(&text[at..]);
                 if !tag.is_empty() {
-                    at += tag.len() + text[at + tag.len()..].find(tag)? + tag.len() - 1;
+                    let inside = at + tag.len();
+                    at = text[inside..].find(tag).map_or(bytes.len(), |end| inside + end + tag.len() - 1);
                 }
             }
             _ => {}
         }
         at += 1;
+        crate::work::step((at - from) * BYTE_UNITS)?;
     }
-    None
+    out.push_str(text.get(done..).unwrap_or_default());
+    Ok(out)
 }
 
 fn is_of_word(byte: u8) -> bool {
@@ -81,10 +180,19 @@ fn tag(text: &str) -> &str {
 mod tests {
     use super::super::command::Command;
     use super::written;
+    use sqlparser::ast::Statement;
 
     #[test]
     fn marks_are_written_as_what_they_mark() {
         for (text, read) in [
+            (
+                r#"select 'a''''b', '\''', N'it''s', N'''''', E'\\\'', $$''$$ "a""""b", "\""" as """", x."'" from "\"""."""""" x"#,
+                r#"SELECT 'a''''b', '\''', N'it''s', N'''''', E'\\\'', $$''$$ AS "a""""b", "\""" AS """", x."'" FROM "\"""."""""" x"#,
+            ),
+            (
+                "select concat(variadic array[''')']), count(*) over (order by f(variadic a) rows 1 preceding exclude group)",
+                "SELECT concat(VARIADIC ARRAY[''')']), count(*) OVER (ORDER BY f(VARIADIC a) ROWS 1 PRECEDING EXCLUDE GROUP)",
+            ),
             ("select concat(variadic array[')', 'it''s ('])", "SELECT concat(VARIADIC ARRAY[')', 'it''s ('])"),
             (
                 "select concat(variadic array[$$it's )$$, $a$ )'( $a$, $1])",
@@ -99,11 +207,65 @@ mod tests {
                 "SELECT sum(a) OVER (PARTITION BY (b) GROUPS 1 PRECEDING) FROM t",
             ),
         ] {
-            let parsed = super::super::parse(text).expect("a statement");
-            let Some(Command::Planned(planned)) = parsed.into_iter().next().map(|one| one.command) else {
-                panic!("{text}")
-            };
-            assert_eq!(written(planned.statement.to_string()).replace("  ", " "), read);
+            assert_eq!(written(statement(text)).expect("a text").replace("  ", " "), read);
+        }
+    }
+
+    fn statement(text: &str) -> Statement {
+        let parsed = super::super::parse(text).unwrap_or_else(|error| panic!("{}: {text}", error.message));
+        match parsed.into_iter().next().map(|one| one.command) {
+            Some(Command::Planned(planned)) => planned.statement,
+            _ => panic!("{text}"),
+        }
+    }
+
+    /// Looks are what work is counted by, and what sees that the statement is ended.
+    #[test]
+    fn work_is_linear_in_marks() {
+        let looks = |marks: usize| {
+            let calls = vec!["f(variadic a)"; marks].join(", ");
+            let tree = statement(&format!("select {calls}"));
+            let before = crate::work::looks();
+            written(tree).expect("a text");
+            crate::work::looks() - before
+        };
+        let (few, many) = (looks(50_000), looks(200_000));
+        assert!(few >= 4 && many >= 3 * few && many <= 5 * few, "{few} looks, {many} for four times as many marks");
+    }
+
+    /// Names and literals of all that could be taken for a quote, an escape or a mark.
+    #[test]
+    fn what_is_written_reads_as_it_was() {
+        let mut seed = 7u64;
+        let mut chance = |of: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % of
+        };
+        let alphabet =
+            ["'", "'", "\"", "\\", "$", "$$", "(", ")", "a", "E", " ", "\n", "é", "--", "/*", "$a$", "\t", "%", "&"];
+        for _ in 0..2_000 {
+            let mut word = || (0..=chance(6)).map(|_| alphabet[chance(alphabet.len())]).collect::<String>();
+            let (text, other, name, alias) = (word(), word(), word(), word());
+            let (doubled, escaped) = (text.replace('\'', "''"), text.replace('\\', "\\\\").replace('\'', "''"));
+            let literals = [
+                format!("'{doubled}'"),
+                format!("N'{doubled}'"),
+                format!("E'{escaped}'"),
+                format!("U&'{escaped}'"),
+                format!("$tag${text}$tag$"),
+            ];
+            let (name, alias) = (name.replace('"', "\"\""), alias.replace('"', "\"\""));
+            let (n, a, o) = (format!("\"{name}\""), format!("\"{alias}\""), format!("'{}'", other.replace('\'', "''")));
+            let (one, all) = (&literals[chance(literals.len())], literals.join(", "));
+            let read = format!(
+                "WITH {a} ({n}) AS (SELECT {one} LIKE {o} ESCAPE {o} AS {a} FROM {n}.{a} AS {n} ({a})) \
+                 SELECT {a}.{n}, {n}({o}, concat(VARIADIC {a})) FROM {a} JOIN {n} USING ({a}) \
+                 WHERE {n} IN ({all}) AND {n} = INTERVAL {o} COLLATE {a}"
+            );
+            let tree = statement(&read);
+            let text = written(tree.clone()).expect("a text");
+            assert_eq!(statement(&text), tree, "{read}");
+            assert_eq!(written(statement(&text)).expect("a text"), text);
         }
     }
 }

@@ -76,26 +76,69 @@ fn sessions_give_what_postgres_gives() {
 /// What a dump has of a view makes one of the same columns and rows.
 #[test]
 fn views_are_made_anew_from_their_definitions() {
-    let script = std::fs::read_to_string("tests/engine/session/view_names.sql").unwrap();
-    let made: Vec<&str> = script.lines().take_while(|line| !line.starts_with("select")).collect();
+    for (script, of, at_least) in [("view_names.sql", "kv%", 20), ("examined6.sql", "%", 4)] {
+        let script = std::fs::read_to_string(format!("tests/engine/session/{script}")).unwrap();
+        let mut session = session();
+        let makes = |line: &&str| ["create ", "insert ", "alter "].iter().any(|word| line.starts_with(word));
+        for line in script.lines().filter(makes) {
+            answer(&mut session, line);
+        }
+        let asked = format!(
+            "select quote_ident(viewname) from pg_views where schemaname = 'public' and viewname like '{of}' order by 1"
+        );
+        let views = answer(&mut session, &asked);
+        assert!(views.len() > at_least, "{views:?}");
+        for view in views {
+            let shown = format!("select pg_get_viewdef('{}'::regclass)", view.replace('\'', "''"));
+            let definition = answer(&mut session, &shown).join("\n");
+            let again = answer(&mut session, &format!("create view again as {definition}"));
+            assert!(again.is_empty(), "{view}: {definition}: {again:?}");
+            for asked in [columns, |view: &str| format!("select * from {view}")] {
+                let (before, after) = (answer(&mut session, &asked(&view)), answer(&mut session, &asked("again")));
+                assert_eq!(before, after, "{view}: {definition}");
+                assert!(!before.first().is_some_and(|row| row.starts_with("ERROR")), "{view}: {before:?}");
+            }
+            answer(&mut session, "drop view again");
+        }
+    }
+}
+
+fn columns(of: &str) -> String {
+    let name = of.replace('\'', "''");
+    format!("select attname, atttypid::regtype from pg_attribute where attrelid = '{name}'::regclass order by attnum")
+}
+
+/// What a dump asks for of a table's defaults and constraints makes the same table, after its columns were renamed, too.
+#[test]
+fn tables_are_made_anew_from_their_definitions() {
+    let script = std::fs::read_to_string("tests/engine/session/examined6.sql").unwrap();
     let mut session = session();
-    answer(&mut session, &made.join("\n"));
-    let views = answer(&mut session, "select viewname from pg_views where viewname like 'kv%' order by 1");
-    assert!(views.len() > 20, "{views:?}");
-    let columns = |view: &str| {
+    for line in script.lines().filter(|line| !line.starts_with("--")) {
+        answer(&mut session, line);
+    }
+    let columns = |of: &str| {
         format!(
-            "select attname, atttypid::regtype from pg_attribute where attrelid = '{view}'::regclass order by attnum"
+            "select string_agg(format('%I %s%s', attname, format_type(atttypid, atttypmod), coalesce(case attgenerated \
+             when 's' then ' generated always as (' || pg_get_expr(adbin, adrelid) || ') stored' \
+             else ' default ' || pg_get_expr(adbin, adrelid) end, '')), ', ' order by attnum) \
+             from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum \
+             where attrelid = '{of}'::regclass and attnum > 0"
         )
     };
-    for view in views {
-        let definition = answer(&mut session, &format!("select pg_get_viewdef('{view}'::regclass)")).join("\n");
-        let again = answer(&mut session, &format!("create view again as {definition}"));
-        assert!(again.is_empty(), "{view}: {definition}: {again:?}");
-        for asked in [columns, |view: &str| format!("select * from {view}")] {
-            let (before, after) = (answer(&mut session, &asked(&view)), answer(&mut session, &asked("again")));
-            assert_eq!(before, after, "{view}: {definition}");
-            assert!(!before[0].starts_with("ERROR"), "{view}: {before:?}");
-        }
-        answer(&mut session, "drop view again");
+    let checks = |of: &str| {
+        format!(
+            "select coalesce(string_agg(', ' || pg_get_constraintdef(oid), '' order by oid), '') \
+             from pg_constraint where conrelid = '{of}'::regclass and contype = 'c'"
+        )
+    };
+    for table in ["q", "qd"] {
+        let before = [columns(table), checks(table)].map(|asked| answer(&mut session, &asked).join("\n"));
+        assert!(before[0].contains("''''"), "{before:?}");
+        assert_eq!(answer(&mut session, &format!("create table again ({}{})", before[0], before[1])), [""; 0]);
+        assert_eq!([columns("again"), checks("again")].map(|asked| answer(&mut session, &asked).join("\n")), before);
+        let mut row = |into| answer(&mut session, &format!("insert into {into} (a) values (0) returning *")).join("");
+        let rows = [row(table), row("again")].map(|row| row.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned());
+        assert_eq!(rows[0], rows[1]);
+        answer(&mut session, "drop table again");
     }
 }

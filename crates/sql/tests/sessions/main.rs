@@ -447,12 +447,18 @@ fn the_past_is_read() {
     let kv = MemoryKv::new();
     let db = open(kv.clone());
     let mut a = session(&db);
-    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1)");
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1); CREATE SEQUENCE drawn");
     kv.advance_us(10_000_000);
     run(&mut a, "UPDATE t SET v = 2");
     assert_eq!(run(&mut a, "SELECT v FROM t AS OF SYSTEM TIME '-5s'"), ["1"]);
     assert_eq!(run(&mut a, "BEGIN AS OF SYSTEM TIME '-5s'; SELECT v FROM t; COMMIT"), ["1"]);
     assert_eq!(state_of(&mut a, "BEGIN AS OF SYSTEM TIME '-5s'; UPDATE t SET v = 3"), "25006");
+    for write in
+        ["SELECT nextval('drawn') AS OF SYSTEM TIME '-5s'", "BEGIN AS OF SYSTEM TIME '-5s'; SELECT setval('drawn', 1)"]
+    {
+        run(&mut a, "ROLLBACK");
+        assert_eq!(state_of(&mut a, write), "25006", "{write}");
+    }
     run(&mut a, "ROLLBACK");
     assert_eq!(state_of(&mut a, "SELECT v FROM t AS OF SYSTEM TIME '5s'"), "22023");
     // Before the table: the catalog of the past has none.

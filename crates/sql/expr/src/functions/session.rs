@@ -84,13 +84,13 @@ fn current_setting(values: &[Value], arguments: &Arguments<'_>) -> R {
     let name = str_at(values, 0)?.to_lowercase();
     let modes = &statement.modes;
     let shown = match name.as_str() {
-        "transaction_isolation" => Some(modes.isolation.to_string()),
-        "transaction_read_only" => Some(if modes.read_only { "on" } else { "off" }.to_string()),
         "timeball.token" => Some(match statement.catalog.seal() {
             Some(seal) => seal.sign(modes.token),
             None => modes.token.to_string(),
         }),
-        name => statement.backend.effects.shown(name).or_else(|| statement.system.setting(&statement.settings, name)),
+        name => (statement.backend.effects.shown(name))
+            .or_else(|| modes.shown(name).map(str::to_string))
+            .or_else(|| statement.system.setting(&statement.settings, name)),
     };
     match shown {
         Some(shown) => Ok(Value::text(shown)),

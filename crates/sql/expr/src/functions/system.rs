@@ -26,18 +26,16 @@ pub(super) static TABLE: &[Function] = &[
     Function::stable("version", &[], TEXT, |_, _| Ok(Value::text(version()))),
     Function::volatile("pg_backend_pid", &[], I4, |_, a| Ok(Value::Int4(a.statement()?.settings.backend_pid))),
     Function::volatile("nextval", &[CLASS], I8, |v, a| {
-        Ok(Value::Int8(a.statement()?.sequences.next(int_at(v, 0)? as u32)?))
+        let statement = a.statement()?;
+        statement.modes.let_write("nextval()")?;
+        Ok(Value::Int8(statement.sequences.next(int_at(v, 0)? as u32)?))
     }),
     Function::volatile("currval", &[CLASS], I8, |v, a| {
         Ok(Value::Int8(a.statement()?.sequences.current(int_at(v, 0)? as u32)?))
     }),
     Function::volatile("lastval", &[], I8, |_, a| Ok(Value::Int8(a.statement()?.sequences.last()?))),
-    Function::volatile("setval", &[CLASS, I8], I8, |v, a| {
-        Ok(Value::Int8(a.statement()?.sequences.set(int_at(v, 0)? as u32, int_at(v, 1)?, true)?))
-    }),
-    Function::volatile("setval", &[CLASS, I8, BOOL], I8, |v, a| {
-        Ok(Value::Int8(a.statement()?.sequences.set(int_at(v, 0)? as u32, int_at(v, 1)?, super::bool_at(v, 2)?)?))
-    }),
+    Function::volatile("setval", &[CLASS, I8], I8, |v, a| set_sequence(v, a, true)),
+    Function::volatile("setval", &[CLASS, I8, BOOL], I8, |v, a| set_sequence(v, a, super::bool_at(v, 2)?)),
     Function::stable("pg_typeof", &[Sig::Any], Sig::Is(T::Reg(RegKind::Type)), |_, a| {
         Ok(Value::Oid(a.types.first().map_or(0, T::oid)))
     })
@@ -51,6 +49,12 @@ pub(super) static TABLE: &[Function] = &[
 /// As `version()` answers: clients read the number behind "PostgreSQL".
 pub fn version() -> String {
     format!("PostgreSQL 15.10 (Timeball {})", env!("CARGO_PKG_VERSION"))
+}
+
+fn set_sequence(values: &[Value], arguments: &Arguments<'_>, is_called: bool) -> R {
+    let statement = arguments.statement()?;
+    statement.modes.let_write("setval()")?;
+    Ok(Value::Int8(statement.sequences.set(int_at(values, 0)? as u32, int_at(values, 1)?, is_called)?))
 }
 
 fn user(_: &[Value], arguments: &Arguments<'_>) -> R {

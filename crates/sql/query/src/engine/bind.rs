@@ -18,6 +18,7 @@ use crate::expr::{self, BindContext, Parameters};
 use crate::identifier::fold;
 use crate::plan::PlanContext;
 use crate::plan::assignment::{self, Shared};
+use crate::syntax::marks::written;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
@@ -213,7 +214,7 @@ impl VisitorMut for Canonical<'_, '_> {
 pub(super) fn canonical(expr: &Expr, scope: &Scope<'_>) -> Option<String> {
     let mut copy = expr.clone();
     match copy.visit(&mut Canonical(scope)) {
-        ControlFlow::Continue(()) => Some(copy.to_string()),
+        ControlFlow::Continue(()) => written(copy).ok(),
         ControlFlow::Break(()) => None,
     }
 }

@@ -130,18 +130,14 @@ fn user(table: &VirtualTable, source: &Source<'_>) -> Row {
 /// Settings: what tools look at with units and words from PostgreSQL, the others by name; each with its value in this session.
 fn settings(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
     let mut rows = parse_file(table, include_str!("data/pg_settings.tsv"));
-    let Some(system) = source.statement.map(|statement| statement.system) else { return rows };
+    let Some(statement) = source.statement else { return rows };
+    let (system, modes) = (statement.system, &statement.modes);
     let mut known = BTreeSet::new();
     for row in &mut rows {
         if let [Value::Text(name), setting, ..] = row.as_mut_slice() {
             let name = name.to_lowercase();
-            let shown = system.setting_listed(
-                source.settings,
-                match name.as_str() {
-                    "transaction_isolation" => "default_transaction_isolation",
-                    name => name,
-                },
-            );
+            let of_transaction = modes.shown(&name).map(str::to_string);
+            let shown = of_transaction.or_else(|| system.setting_listed(source.settings, &name));
             if let Some(shown) = shown {
                 *setting = Value::Text(shown.into());
             }
@@ -149,7 +145,8 @@ fn settings(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
         }
     }
     for (name, description) in system.settings(source.settings).into_iter().filter(|(name, _)| !known.contains(name)) {
-        let shown = system.setting(source.settings, &name).unwrap_or_default();
+        let of_transaction = modes.shown(&name).map(str::to_string);
+        let shown = of_transaction.or_else(|| system.setting(source.settings, &name)).unwrap_or_default();
         let row = RowBuilder::new(table)
             .set("name", name.as_str())
             .set("setting", shown)

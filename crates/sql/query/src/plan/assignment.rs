@@ -3,6 +3,7 @@
 use super::refusal::Planned;
 use super::scope;
 use crate::expr::row_fields;
+use crate::syntax::marks::written;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{Assignment, AssignmentTarget, Expr, Ident, Query, Select, SelectItem, SetExpr, TableFactor};
 
@@ -77,8 +78,9 @@ fn columns_of(query: &Query, count: usize, number: usize) -> Result<Vec<Expr>, S
         _ => None,
     };
     let names: Vec<String> = (1..=given.unwrap_or(count)).map(|place| format!("c{place}")).collect();
+    let text = written(query.clone())?;
     let column = |name: &String| {
-        let mut value = scope::parse(&format!("(SELECT {name} FROM ({query}) AS {PLAIN}({}))", names.join(", ")))?;
+        let mut value = scope::parse(&format!("(SELECT {name} FROM ({text}) AS {PLAIN}({}))", names.join(", ")))?;
         rename(&mut value, &format!("{SHARED}{number}"));
         Ok(value)
     };

@@ -21,6 +21,7 @@ use crate::explain::Operator;
 use crate::expr::Expr;
 use crate::identifier::fold;
 use crate::output::Field;
+use crate::syntax::marks::written;
 use crate::syntax::{Inference, Overriding};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -267,7 +268,8 @@ fn type_items(query: &mut Query, slots: &[usize], table: &Table) -> Result<(), S
         let open =
             matches!(value.value, ast::Value::Placeholder(_) | ast::Value::SingleQuotedString(_) | ast::Value::Null);
         if open {
-            *expr = scope::parse(&format!("CAST({expr} AS {})", scope::open_type(&table.columns[slot].ty)))?;
+            let literal = written(expr.clone())?;
+            *expr = scope::parse(&format!("CAST({literal} AS {})", scope::open_type(&table.columns[slot].ty)))?;
         }
     }
     Ok(())

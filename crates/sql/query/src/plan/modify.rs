@@ -24,6 +24,7 @@ use crate::explain::Operator;
 use crate::expr::{Expr, conjunction};
 use crate::identifier::{fold, quote_identifier, quote_qualified};
 use crate::output::Field;
+use crate::syntax::marks::written;
 use crate::transaction::LockWait;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
@@ -401,16 +402,16 @@ fn by_query(
         }
     }
     let sources: Vec<Source> = vec![source];
-    let mut from = format!(" FROM {} AS {}", shape.table, quote_identifier(&alias));
+    let mut from = format!(" FROM {} AS {}", written(shape.table.clone())?, quote_identifier(&alias));
     if analysis.context.given.iter().any(|given| given.name == table.name) {
         // The table is meant, not the rows of WITH that have its name.
         let schema = analysis.schema_name(table)?;
         from = format!(" FROM {} AS {}", quote_qualified(schema.as_deref(), &table.name), quote_identifier(&alias));
     }
     for other in shape.others {
-        let _ = write!(from, ", {other}");
+        let _ = write!(from, ", {}", written(other.clone())?);
     }
-    let with = with.map_or_else(String::new, |with| format!("{with} "));
+    let with = with.map(|with| written(with.clone())).transpose()?.map_or_else(String::new, |with| format!("{with} "));
     let items = match shape.returning {
         Some(returning) => {
             for _ in 1..list.len() {
@@ -426,7 +427,7 @@ fn by_query(
     };
     let mut text = format!("{with}SELECT {}{from}", list.join(", "));
     if let Some(selection) = shape.selection {
-        let _ = write!(text, " WHERE {selection}");
+        let _ = write!(text, " WHERE {}", written(selection.clone())?);
     }
     let (parameters, plan) = located::plan(&text, &alias, &shared, analysis, &refusal)?;
     let action = match shape.set {
@@ -460,7 +461,7 @@ fn located_value(
     }
     // The cast gives the query's literals and parameters the column's type.
     let open = scope::open_type(&column.ty);
-    list.push(format!("CAST({value} AS {open})"));
+    list.push(format!("CAST({} AS {open})", written(value.clone())?));
     let given = Expr::Column { index: place, ty: open };
     Ok((slot, analysis.assign(given, &column.name, &column.ty)?))
 }
