@@ -12,8 +12,8 @@
 //!    written at the end: so what is written costs the same wherever its keys lie, and the store gets it without overlaps.
 //! 4. A unique key is looked up before it is written if it lies below what was written, which keys that ascend never do; of those that
 //!    were sorted equal ones meet.
-//! 5. In memory are at most [`CHUNK_BYTES_MAX`] twice (a chunk is written while the next one is made), what the sort holds
-//!    ([`SORT_BYTES_MAX`]), and what the store has not taken yet.
+//! 5. In memory are at most [`chunk_bytes_max`] twice (a chunk is written while the next one is made), and a row more for each, what the sort holds
+//!    ([`sort_bytes_max`]), and what the store has not taken yet.
 //! 6. A chunk goes past the log where that is possible ([`Kv::load`]), else through transactions of [`TXN_BYTES_MAX`].
 
 use super::sorter::{Merge, SORT_BYTES_MAX, Sorter};
@@ -30,6 +30,10 @@ use std::sync::Arc;
 
 /// Most bytes in one chunk: as large as the files that the engine makes, so that they need not be merged.
 pub const CHUNK_BYTES_MAX: usize = 32 << 20;
+/// Where the node's memory is small, a chunk is this part of it, and what is sorted in memory twice as much.
+const CHUNK_MEMORY_PART: usize = 24;
+/// But no smaller than this: the engine makes a file of each.
+const CHUNK_BYTES_MIN: usize = 4 << 20;
 /// What an entry takes in memory beside its key and value, about.
 const ENTRY_BYTES: usize = 96;
 /// Most rows in one transaction.
@@ -96,6 +100,16 @@ impl Part {
         self.sorter.get_or_insert_default().push(&key, &value);
         0
     }
+}
+
+/// Most bytes in one chunk on a node of so much memory.
+fn chunk_bytes_max(memory_bytes: Option<usize>) -> usize {
+    memory_bytes.map_or(CHUNK_BYTES_MAX, |bytes| (bytes / CHUNK_MEMORY_PART).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX))
+}
+
+/// Most bytes of entries that a load sorts in memory there.
+fn sort_bytes_max(memory_bytes: Option<usize>) -> usize {
+    (2 * chunk_bytes_max(memory_bytes)).min(SORT_BYTES_MAX)
 }
 
 /// A load, and the database that it goes to.
@@ -229,7 +243,7 @@ impl Loader {
         if part.sorter.is_some() {
             self.bound_sorters(db)?;
         }
-        if self.bytes >= CHUNK_BYTES_MAX
+        if self.bytes >= chunk_bytes_max(db.options.memory_bytes)
             && let Some(largest) = (0..self.parts.len()).max_by_key(|at| self.parts[*at].run_bytes)
         {
             self.write_run(db, largest)?;
@@ -239,7 +253,7 @@ impl Loader {
 
     fn bound_sorters(&mut self, db: &Database) -> Result<(), SqlError> {
         let bytes = |part: &Part| part.sorter.as_ref().map_or(0, Sorter::bytes);
-        if self.parts.iter().map(bytes).sum::<usize>() >= SORT_BYTES_MAX
+        if self.parts.iter().map(bytes).sum::<usize>() >= sort_bytes_max(db.options.memory_bytes)
             && let Some(sorter) = self.parts.iter_mut().max_by_key(|part| bytes(part)).and_then(|p| p.sorter.as_mut())
         {
             sorter.spill(db.kv.as_ref())?;
@@ -362,7 +376,7 @@ impl Loader {
             if let Some(progress) = &self.progress {
                 progress.done.add(1);
             }
-            if chunk.is_full() {
+            if chunk.bytes >= chunk_bytes_max(db.options.memory_bytes) {
                 self.write(db, std::mem::take(&mut chunk).rows())?;
             }
             merge.advance()?;
@@ -387,9 +401,6 @@ impl Chunk {
         self.keys.extend_from_slice(key);
         self.bytes += key.len() + value.len() + ENTRY_BYTES;
         self.entries.push((self.keys.len(), entry_value(value)));
-    }
-    fn is_full(&self) -> bool {
-        self.bytes >= CHUNK_BYTES_MAX
     }
     fn rows(self) -> Vec<(Bytes, Bytes)> {
         let keys = Bytes::from(self.keys);
@@ -460,4 +471,19 @@ fn write_chunk(kv: &dyn Kv, patience: &Patience, rows: &[(Bytes, Bytes)]) -> Res
     }
     result?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_load_holds_is_a_part_of_the_node_s_memory() {
+        const MIB: usize = 1 << 20;
+        assert_eq!((chunk_bytes_max(None), sort_bytes_max(None)), (CHUNK_BYTES_MAX, SORT_BYTES_MAX));
+        for (memory, chunk) in [(128, 128 * MIB / 24), (512, 512 * MIB / 24), (1024, 32 * MIB), (6144, 32 * MIB)] {
+            let memory = Some(memory * MIB);
+            assert_eq!((chunk_bytes_max(memory), sort_bytes_max(memory)), (chunk, 2 * chunk));
+        }
+    }
 }

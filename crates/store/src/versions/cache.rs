@@ -83,6 +83,11 @@ impl RowCache {
         }
     }
 
+    /// Whether an entry of so many bytes of key and value would be kept at all.
+    pub fn takes(&self, bytes: usize) -> bool {
+        bytes + ENTRY_OVERHEAD <= self.shard_bytes_max.load(Ordering::Relaxed)
+    }
+
     fn locate(&self, key: &[u8]) -> (u64, &Mutex<Shard>) {
         let hash = self.hasher.hash_one(key);
         (hash, &self.shards[(hash >> 40) as usize % SHARDS])

@@ -24,8 +24,26 @@ use clock::Timestamp;
 /// What an entry takes beside key and value, about.
 const ENTRY_BYTES: usize = 16;
 
-/// Rows whose entries stand in one allocation: the engine gives them up soon.
+/// Rows whose entries stand in one allocation: the engine gives them up soon. At most so many, and of large ones those that begin within so
+/// many bytes.
 const TOGETHER_ROWS: usize = 256;
+const TOGETHER_BYTES: usize = 256 << 10;
+
+/// Rows, a few at a time whose entries stand together.
+fn some(mut rows: &[(Bytes, Bytes)]) -> impl Iterator<Item = &[(Bytes, Bytes)]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let begins_within = |(key, value): &&(Bytes, Bytes)| {
+            let before = bytes;
+            bytes += key.len() + value.len();
+            before < TOGETHER_BYTES
+        };
+        let count = rows.iter().take(TOGETHER_ROWS).take_while(begins_within).count();
+        let (some, rest) = rows.split_at(count);
+        rows = rest;
+        (count > 0).then_some(some)
+    })
+}
 
 /// The entries of rows, in one allocation.
 fn together(ts: Timestamp, rows: &[(Bytes, Bytes)]) -> Vec<Change> {
@@ -74,12 +92,12 @@ impl<E: Engine> Versions<E> {
         let newest: Vec<_> = ends.iter().map(|(prefix, ..)| (*prefix, ts)).collect();
         let spans: Vec<_> = ends.iter().map(|(_, least, greatest)| (least.clone(), greatest.clone())).collect();
         self.prefixes.write().widen(newest.into_iter(), ends, ts);
-        let bytes = rows.iter().map(|(key, value)| key.len() + value.len() + ENTRY_BYTES).sum();
-        let mut changes = rows.chunks(TOGETHER_ROWS).flat_map(|rows| together(ts, rows));
+        let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len() + ENTRY_BYTES).sum();
+        let mut changes = some(rows).flat_map(|rows| together(ts, rows));
         self.engine.ingest(Tree::Present, bytes, &mut changes)?;
         self.engine.sync()?;
         let mut loaded = self.loaded.lock();
-        spans.iter().for_each(|(least, greatest)| loaded.add(least, greatest));
+        spans.iter().for_each(|(least, greatest)| loaded.add(least, greatest, bytes / rows.len()));
         Ok(true)
     }
 }
