@@ -85,7 +85,9 @@ fn counter_of(key: &[u8]) -> usize {
 }
 
 fn cover(writes: &[Write]) -> Vec<Span> {
-    let prefix = |w: &Write| w.key[..w.key.len().min(COVER_PREFIX_BYTES)].to_vec();
+    fn prefix(write: &Write) -> &[u8] {
+        &write.key[..write.key.len().min(COVER_PREFIX_BYTES)]
+    }
     writes
         .chunk_by(|a, b| prefix(a) == prefix(b))
         .filter_map(|group| {

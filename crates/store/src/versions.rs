@@ -69,7 +69,7 @@ use crate::engine::Tree;
 use crate::keys::{Bucket, Burial, Present};
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
-use cache::RowCache;
+use cache::{RowCache, Together};
 use clock::Timestamp;
 use hot::HotSpans;
 use overlay::Layer;
@@ -79,6 +79,7 @@ use prefixes::{Bounds, Prefix, Prefixes, prefix_of};
 use recent::Recent;
 use retention::Filing;
 pub(crate) use retention::Thresholds;
+use smallvec::SmallVec;
 use snapshots::Snapshots;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -94,6 +95,8 @@ pub type Write = (Bytes, Option<Bytes>);
 pub const APPLY_KEYS_MAX: usize = 4096;
 /// Writes of one command that are put into a layer together where they lie together; of fewer it is not asked how they lie.
 const TOGETHER_MIN: usize = 64;
+/// Writes of most commits: for so many nothing is allocated.
+const SOME: usize = 8;
 /// Default of [`VersionsConfig::freeze_bytes`].
 pub const FREEZE_BYTES: usize = 64 << 20;
 /// Frozen layers above which the caller should hold writers back until a flush is done.
@@ -348,11 +351,17 @@ impl<E: Engine> Versions<E> {
         // Of more than are remembered only the last ones are.
         let mut passed = many.saturating_sub(recent::WRITES_MAX);
         let mut writes = writes.peekable();
+        let (mut some, mut together) = (SmallVec::<[(&Bytes, &Option<Bytes>); SOME]>::new(), Together::default());
         while writes.peek().is_some() {
+            some.clear();
+            some.extend(writes.by_ref().take(APPLY_KEYS_MAX));
             let mut layers = self.layers.write();
             let before = layers.active.bytes();
             let Layers { active, recent, .. } = &mut *layers;
-            let puts = writes.by_ref().take(APPLY_KEYS_MAX).map(|(key, value)| {
+            if cached && bulk {
+                self.cache.replace_all(&some, ts, &mut together);
+            }
+            let puts = some.iter().enumerate().map(|(place, &(key, value))| {
                 let version = Version { ts, value: value.clone() };
                 if self.config.sabotage != Some(Sabotage::HotMissesWrites) {
                     self.hot.put(key, &version);
@@ -368,7 +377,7 @@ impl<E: Engine> Versions<E> {
                     None => recent.push(key, ts),
                 }
                 let base = match cached {
-                    true if bulk => self.cache.replace(key, version.clone()),
+                    true if bulk => together.took[place].take(),
                     true => self.cache.put(key, version.clone()),
                     false => None,
                 };
