@@ -27,6 +27,7 @@ use crate::versions::Store;
 use crate::watch::{PeerWord, Watch};
 use bytes::Bytes;
 use clock::{HybridClock, Reading, Timestamp};
+use protocol::door::CommitWait;
 use protocol::log::{Entry, LogIndex, Single};
 use protocol::txn::{
     Apart, Batch, Cause, Command, Coordinator, Range, RangeId, Record, Refusal, TxnId, Verdict, encode_record,
@@ -384,7 +385,7 @@ impl<E: Engine> Core<E> {
             for one in gated {
                 if let Some(reply) = &one.reply {
                     let waited_ns = now.now_ns.saturating_sub(one.since_ns);
-                    reply.held_back(waited_ns);
+                    reply.took(CommitWait { hidden_ns: 0, held_ns: waited_ns });
                     self.shared.counters.txn_commit_waits.one();
                     self.shared.counters.commit_wait_nanos.add(waited_ns);
                 }

@@ -63,6 +63,8 @@ counters! {
     txn_commit_waits,
     /// How long, together, nanoseconds.
     commit_wait_nanos,
+    /// What of the wait for rule 1 replication took anyway, together, nanoseconds.
+    commit_wait_hidden_nanos,
     /// Row locks that had to queue.
     lock_waits,
     /// How long row locks were waited for together, nanoseconds; in a cluster with the way to who leads.

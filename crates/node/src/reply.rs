@@ -1,5 +1,6 @@
 use clock::Timestamp;
 use parking_lot::Mutex;
+use protocol::door::CommitWait;
 use protocol::txn::Refusal;
 use std::task::Waker;
 
@@ -31,12 +32,19 @@ struct State {
     result: Option<Result<Timestamp, CommitError>>,
     committed: Option<Timestamp>,
     waker: Option<Waker>,
-    waited_ns: u64,
+    wait: CommitWait,
+    began: Timestamp,
 }
 
 impl Reply {
     pub fn new(waker: &Waker) -> Self {
-        Reply(Mutex::new(State { result: None, committed: None, waker: Some(waker.clone()), waited_ns: 0 }))
+        Reply(Mutex::new(State {
+            result: None,
+            committed: None,
+            waker: Some(waker.clone()),
+            wait: CommitWait::NONE,
+            began: Timestamp::MAX,
+        }))
     }
     /// The result, if it is there; otherwise `waker` will be woken.
     pub fn poll(&self, waker: &Waker) -> Option<Result<Timestamp, CommitError>> {
@@ -60,13 +68,25 @@ impl Reply {
         let state = self.0.lock();
         state.committed.filter(|_| state.result.is_none())
     }
-    /// The result is held back for rule 1, so long already: nanoseconds.
-    pub fn held_back(&self, ns: u64) {
-        self.0.lock().waited_ns += ns;
+    /// What it took until the result may be shown (rule 1).
+    pub fn took(&self, wait: CommitWait) {
+        let mut state = self.0.lock();
+        state.wait.hidden_ns += wait.hidden_ns;
+        state.wait.held_ns += wait.held_ns;
     }
-    /// How long the result was held back for rule 1, nanoseconds.
-    pub fn waited_ns(&self) -> u64 {
-        self.0.lock().waited_ns
+    /// What was certainly past when it was asked for.
+    pub fn began(&self, earliest: Timestamp) {
+        self.0.lock().began = earliest;
+    }
+    /// How long a commit timestamp took to be past since then, but for what it was held back, nanoseconds: the disk took that anyway.
+    pub fn hidden_ns(&self, at: Timestamp) -> u64 {
+        let state = self.0.lock();
+        let ahead_us = at.physical_us().saturating_sub(state.began.physical_us());
+        ahead_us.saturating_mul(1000).saturating_sub(state.wait.held_ns)
+    }
+    /// As it was told.
+    pub fn wait(&self) -> CommitWait {
+        self.0.lock().wait
     }
     /// The owner's waker: whoever finished with the disk wakes the next to use it.
     pub fn waker(&self) -> Option<Waker> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use clock::{Interval, Timestamp};
 use proptest::prelude::*;
-use protocol::door::{Answer, Body, Claim, Frame, FrameError, Held, Look, Place, Request, Returned, Seen};
+use protocol::door::{Answer, Body, Claim, CommitWait, Frame, FrameError, Held, Look, Place, Request, Returned, Seen};
 use protocol::txn::{Batch, Cause, LockMode, LockWait, Part, RangeId, Read, Refusal, Span, TxnId, Write};
 
 fn at(n: u64) -> Timestamp {
@@ -120,6 +120,7 @@ fn bodies() -> Vec<Body> {
         Body::Answer { id: 8, answer: Answer::Kept { lost: vec![txn] } },
         Body::Forward { from: 1, to: 3, word: Box::new(Body::Locks { txns: vec![txn] }) },
         Body::Forward { from: 1, to: 3, word: Box::new(Body::Unlock { txn, returned: None }) },
+        Body::Answer { id: 8, answer: Answer::CommittedLate(at(9), CommitWait { hidden_ns: 300, held_ns: 4 }) },
     ];
     requests.chain(answers).chain(others).chain(later).collect()
 }

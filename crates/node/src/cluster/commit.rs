@@ -19,7 +19,7 @@
 //!    die at any step.
 //! 4. Commands come until [`COMMIT_US`] after they were first sent, copies included (`protocol::txn`, invariant 8).
 
-use super::core::{Core, Gated};
+use super::core::{Core, Gated, ahead_ns};
 use super::gateway::Owner;
 use crate::reply::{CommitError, Reply};
 use clock::{Reading, Timestamp};
@@ -56,6 +56,8 @@ pub(crate) struct Committing {
     refusal: Option<CommitError>,
     calls: BTreeSet<u64>,
     began_tick: u64,
+    /// How far its floor lay ahead of what was certainly past when it was sent, nanoseconds.
+    ahead_ns: u64,
     /// Its ranges may take so much longer, as it is large.
     more_ticks: u64,
     fencing: bool,
@@ -83,6 +85,7 @@ impl<E: Engine> Core<E> {
             refusal: None,
             calls: BTreeSet::new(),
             began_tick: self.ticks,
+            ahead_ns: ahead_ns(now, floor),
             more_ticks,
             fencing: false,
         };
@@ -121,8 +124,11 @@ impl<E: Engine> Core<E> {
             return;
         }
         if committing.single {
+            if let (Answer::CommittedLate(_, wait), Some(reply)) = (&answer, &committing.reply) {
+                reply.took(*wait);
+            }
             let result = match answer {
-                Answer::Committed(at) => Ok(at),
+                Answer::Committed(at) | Answer::CommittedLate(at, _) => Ok(at),
                 Answer::Refused(refusal) => Err(CommitError::Refused(refusal)),
                 _ => Err(CommitError::Unanswered),
             };
@@ -134,7 +140,7 @@ impl<E: Engine> Core<E> {
         }
         let said = match answer {
             Answer::Prepared(at) => Said::Prepared(at),
-            Answer::Committed(at) => Said::Known(Outcome::Committed(at)),
+            Answer::Committed(at) | Answer::CommittedLate(at, _) => Said::Known(Outcome::Committed(at)),
             Answer::Refused(refusal) => {
                 committing.refusal.get_or_insert(CommitError::Refused(refusal));
                 Said::Refused
@@ -176,6 +182,8 @@ impl<E: Engine> Core<E> {
         let Some(committing) = self.committing.get_mut(&txn) else { return };
         let reply = committing.reply.take();
         let refusal = committing.refusal.take();
+        // Whoever finds out what another left behind waits for nothing.
+        let ahead_ns = if reply.is_some() { committing.ahead_ns } else { 0 };
         let (participants, until) = (committing.coordinator.participants().collect::<Vec<_>>(), committing.until);
         let calls = std::mem::take(&mut committing.calls);
         committing.began_tick = self.ticks;
@@ -184,7 +192,7 @@ impl<E: Engine> Core<E> {
         match decision {
             Some(at) => {
                 self.saw(now, at);
-                self.acknowledge(now, at, Gated { reply, ..Gated::default() });
+                self.acknowledge(now, at, Gated { reply, ahead_ns, ..Gated::default() });
             }
             None => {
                 let fenced = CommitError::Refused(Refusal { key: bytes::Bytes::new(), cause: Cause::Fenced });
@@ -316,6 +324,7 @@ impl<E: Engine> Core<E> {
                 refusal: None,
                 calls: BTreeSet::new(),
                 began_tick: self.ticks,
+                ahead_ns: 0,
                 more_ticks: 0,
                 fencing: true,
             };

@@ -30,7 +30,7 @@ use crate::timeline::Timeline;
 use crate::versions::Store;
 use crate::watch::Watch;
 use clock::{HybridClock, Reading, Timestamp};
-use protocol::door::{Answer, Body};
+use protocol::door::{Answer, Body, CommitWait, VERSION_OF_COMMIT_WAITS};
 use protocol::log::raft::{self, GroupId, Replicas, Role};
 use protocol::txn::{LockTable, RangeId, TxnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -57,6 +57,12 @@ pub(crate) enum Work {
     Own(Body),
 }
 
+/// How far a timestamp lies ahead of what is certainly past, nanoseconds: nothing can be said by a reading that is not trusted.
+pub(crate) fn ahead_ns(now: &Reading, at: Timestamp) -> u64 {
+    let ahead_us = |interval: clock::Interval| at.physical_us().saturating_sub(interval.earliest().physical_us());
+    now.trusted().map_or(0, ahead_us).saturating_mul(1000)
+}
+
 /// A commit whose timestamp is not certainly past yet.
 #[derive(Debug, Default)]
 pub(crate) struct Gated {
@@ -64,6 +70,10 @@ pub(crate) struct Gated {
     pub answers: Vec<(Asker, Answer)>,
     pub reply: Option<Arc<Reply>>,
     pub since_ns: u64,
+    /// How far the timestamp lay ahead of what was certainly past when it was given, nanoseconds.
+    pub ahead_ns: u64,
+    /// What that took, for whoever asked.
+    pub wait: CommitWait,
 }
 
 /// See the module.
@@ -322,6 +332,8 @@ impl<E: Engine> Core<E> {
     /// At once if the timestamp is past, through the gate if not.
     pub fn acknowledge(&mut self, now: &Reading, commit: Timestamp, mut gated: Gated) {
         gated.since_ns = now.now_ns;
+        gated.wait.hidden_ns = gated.ahead_ns.saturating_sub(ahead_ns(now, commit));
+        self.counters.commit_wait_hidden_nanos.add(gated.wait.hidden_ns);
         if self.may_show(now, commit) {
             return self.show(commit, gated);
         }
@@ -336,10 +348,16 @@ impl<E: Engine> Core<E> {
         for (range, flight) in gated.flights {
             self.leave(range, flight);
         }
+        let tells = gated.wait != CommitWait::NONE && self.in_force(VERSION_OF_COMMIT_WAITS);
         for (asker, answer) in gated.answers {
+            let answer = match answer {
+                Answer::Committed(at) if tells => Answer::CommittedLate(at, gated.wait),
+                answer => answer,
+            };
             self.answer(asker, answer);
         }
         if let Some(reply) = gated.reply {
+            reply.took(gated.wait);
             reply.give(Ok(commit), &mut self.out.wakers);
         }
     }
@@ -357,13 +375,10 @@ impl<E: Engine> Core<E> {
             if !self.may_show(now, commit) {
                 return;
             }
-            for one in self.gate.remove(&commit).unwrap_or_default() {
-                let waited_ns = now.now_ns.saturating_sub(one.since_ns);
-                if let Some(reply) = &one.reply {
-                    reply.held_back(waited_ns);
-                }
+            for mut one in self.gate.remove(&commit).unwrap_or_default() {
+                one.wait.held_ns = now.now_ns.saturating_sub(one.since_ns);
                 self.counters.txn_commit_waits.one();
-                self.counters.commit_wait_nanos.add(waited_ns);
+                self.counters.commit_wait_nanos.add(one.wait.held_ns);
                 self.show(commit, one);
             }
         }

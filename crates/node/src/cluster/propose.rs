@@ -9,7 +9,7 @@
 //! 4. A commit is answered when it is certainly past; a prepare at once, since nothing of it is visible.
 //! 5. Outcomes reach versions here and nowhere else, from this range's log.
 
-use super::core::{Core, Gated, group_of};
+use super::core::{Core, Gated, ahead_ns, group_of};
 use super::flights::Kind;
 use super::shard::{Asker, Proposal, Shard, Slot};
 use crate::core::damaged;
@@ -248,7 +248,8 @@ impl<E: Engine> Core<E> {
                 shard.proposed_tick = self.ticks;
                 shard.by_slot.extend(slot.map(|slot| (slot, proposed.index)));
                 let askers = asker.into_iter().collect();
-                let proposal = Proposal { term: proposed.term, at: proposed.at, slot, askers };
+                let ahead_ns = ahead_ns(now, proposed.at);
+                let proposal = Proposal { term: proposed.term, at: proposed.at, slot, askers, ahead_ns };
                 // What was proposed for this place in an earlier term is not in the log.
                 if let Some(lost) = shard.take_proposal(proposed.index) {
                     self.lost(lost);
@@ -357,8 +358,7 @@ impl<E: Engine> Core<E> {
         if let Some(proposal) = &proposal {
             debug_assert_eq!(proposal.at, at, "the leader's stamp is the entry's");
         }
-        let askers = proposal.map(|proposal| proposal.askers).unwrap_or_default();
-        self.tell(now, range, at, &command, verdict, prepared_at, askers);
+        self.tell(now, range, at, &command, verdict, prepared_at, proposal);
         if matches!(command, Command::Outcome { .. } | Command::Split { .. }) && self.is_halving(range) {
             self.halve(now)?;
         }
@@ -385,13 +385,14 @@ impl<E: Engine> Core<E> {
         command: &Command,
         verdict: Verdict,
         prepared_at: Option<Timestamp>,
-        askers: Vec<Asker>,
+        proposal: Option<Proposal>,
     ) {
+        let (askers, ahead_ns) = proposal.map_or((Vec::new(), 0), |proposal| (proposal.askers, proposal.ahead_ns));
         let all = |answer: Answer| askers.iter().map(|asker| (*asker, answer.clone())).collect::<Vec<_>>();
         match (command, verdict) {
             (Command::Commit(_), Verdict::Committed) => {
                 let answers = all(Answer::Committed(at));
-                self.acknowledge(now, at, Gated { flights: vec![(range, at)], answers, ..Gated::default() });
+                self.acknowledge(now, at, Gated { flights: vec![(range, at)], answers, ahead_ns, ..Gated::default() });
             }
             (Command::Prepare { .. }, Verdict::Prepared) => {
                 askers.iter().for_each(|asker| self.answer(*asker, Answer::Prepared(at)));

@@ -33,6 +33,8 @@ pub(crate) struct Proposal {
     pub at: Timestamp,
     pub slot: Option<Slot>,
     pub askers: Vec<Asker>,
+    /// How far its timestamp lay ahead of what was certainly past, nanoseconds.
+    pub ahead_ns: u64,
 }
 
 /// A request that waits for something in flight, or for a lock.

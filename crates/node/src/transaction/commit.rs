@@ -31,7 +31,11 @@ impl<E: Engine> Transaction<E> {
         }
         let Some(reply) = &self.commit else { return Poll::Pending };
         let Some(result) = reply.poll(waker) else { return Poll::Pending };
-        self.stats.commit_wait_ns = reply.waited_ns();
+        self.stats.commit_wait = reply.wait();
+        if let Ok(at) = &result {
+            self.stats.commit_wait.hidden_ns = reply.hidden_ns(*at);
+            self.node.shared.counters.commit_wait_hidden_nanos.add(self.stats.commit_wait.hidden_ns);
+        }
         self.conclude(result.is_ok());
         Poll::Ready(result.map_err(TxnError::from))
     }
@@ -88,6 +92,9 @@ impl<E: Engine> Transaction<E> {
 
     fn propose(&mut self, now: &Reading, batch: Batch, waker: &Waker) {
         let reply = Arc::new(Reply::new(waker));
+        if let Some(interval) = now.trusted() {
+            reply.began(interval.earliest());
+        }
         self.node.propose(now, self.floor, batch, &reply);
         self.commit = Some(reply);
     }

@@ -41,6 +41,7 @@ use crate::{Node, TxnError};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use draft::Draft;
+use protocol::door::CommitWait;
 use protocol::txn::TxnId;
 pub(crate) use reads::after;
 pub(crate) use snapshot::Limit;
@@ -73,8 +74,8 @@ pub struct Stats {
     pub uncertainty_restarts: u64,
     /// Times the snapshot moved up.
     pub refreshes: u64,
-    /// Nanoseconds that the commit was held back for rule 1, after it was durable.
-    pub commit_wait_ns: u64,
+    /// What it took until the commit's timestamp was past (rule 1).
+    pub commit_wait: CommitWait,
 }
 
 /// See the module.

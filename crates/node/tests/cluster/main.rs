@@ -19,4 +19,5 @@ mod snapshots;
 mod splits;
 mod uncertainty;
 mod versions;
+mod waits;
 mod world;

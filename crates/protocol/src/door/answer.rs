@@ -15,6 +15,20 @@ pub struct Place {
     pub nodes: Vec<u32>,
 }
 
+/// What it took until a commit's timestamp was past (rule 1), by the clock of whoever waited for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommitWait {
+    /// Nanoseconds of it that replication took anyway.
+    pub hidden_ns: u64,
+    /// Nanoseconds for which the commit was held back after that.
+    pub held_ns: u64,
+}
+
+impl CommitWait {
+    /// The timestamp was past when it was given.
+    pub const NONE: CommitWait = CommitWait { hidden_ns: 0, held_ns: 0 };
+}
+
 /// What a range's door says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -69,6 +83,8 @@ pub enum Answer {
     Prepared(Timestamp),
     /// Committed, at this timestamp.
     Committed(Timestamp),
+    /// Committed, at this timestamp, which was not past when it was given: what that took.
+    CommittedLate(Timestamp, CommitWait),
     /// Nothing was done, and will not be by any copy.
     Refused(Refusal),
     /// It was asked so late that nobody remembers.
@@ -85,6 +101,9 @@ pub enum Answer {
         key: Option<Bytes>,
     },
 }
+
+/// From this version of the cluster on a commit's answer says what time took of it.
+pub const VERSION_OF_COMMIT_WAITS: u16 = 3;
 
 const NOT_LEADER: u8 = 1;
 const TRY_LATER: u8 = 2;
@@ -104,8 +123,17 @@ const DONE: u8 = 15;
 const COLLECTED: u8 = 16;
 const MOVED: u8 = 17;
 const KEPT: u8 = 18;
+const COMMITTED_LATE: u8 = 19;
 
 impl Answer {
+    /// The version of the cluster from which on every program can read it.
+    pub fn needs_version(&self) -> u16 {
+        match self {
+            Answer::CommittedLate(..) => VERSION_OF_COMMIT_WAITS,
+            _ => 1,
+        }
+    }
+
     pub(super) fn write(&self, w: &mut Writer<'_>) {
         match self {
             Answer::NotLeader { hint } => {
@@ -166,6 +194,12 @@ impl Answer {
             Answer::Committed(at) => {
                 w.byte(COMMITTED);
                 w.time(*at);
+            }
+            Answer::CommittedLate(at, wait) => {
+                w.byte(COMMITTED_LATE);
+                w.time(*at);
+                w.number(wait.hidden_ns);
+                w.number(wait.held_ns);
             }
             Answer::Refused(refusal) => {
                 w.byte(REFUSED);
@@ -228,6 +262,11 @@ impl Answer {
             DEADLOCK => Answer::Deadlock(words::read_waits(r)?),
             PREPARED => Answer::Prepared(r.time("prepare")?),
             COMMITTED => Answer::Committed(r.time("commit")?),
+            COMMITTED_LATE => {
+                let at = r.time("commit")?;
+                let (hidden_ns, held_ns) = (r.number("hidden wait")?, r.number("wait")?);
+                Answer::CommittedLate(at, CommitWait { hidden_ns, held_ns })
+            }
             REFUSED => Answer::Refused(words::read_refusal(r)?),
             FORGOTTEN => Answer::Forgotten,
             DONE => Answer::Done,

@@ -194,6 +194,7 @@ impl Body {
         match self {
             Body::Request { request, .. } | Body::Relay { request, .. } => request.needs_version(),
             Body::Forward { .. } => VERSION_OF_SESSION_LOCKS,
+            Body::Answer { answer, .. } => answer.needs_version(),
             _ => 1,
         }
     }

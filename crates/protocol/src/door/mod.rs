@@ -25,6 +25,6 @@ mod frame;
 mod request;
 mod words;
 
-pub use answer::{Answer, Place};
+pub use answer::{Answer, CommitWait, Place, VERSION_OF_COMMIT_WAITS};
 pub use frame::{Body, Claim, Frame, FrameError};
 pub use request::{Held, Look, Request, Returned, Seen};

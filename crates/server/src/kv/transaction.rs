@@ -356,7 +356,8 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
             uncertainty_restarts: stats.uncertainty_restarts,
             refreshes: stats.refreshes,
             lock_wait_ns: self.lock_wait_ns,
-            commit_wait_ns: stats.commit_wait_ns,
+            commit_wait_ns: stats.commit_wait.held_ns,
+            commit_wait_hidden_ns: stats.commit_wait.hidden_ns,
         }
     }
 }

@@ -109,7 +109,7 @@ impl Session {
             self.commit()?;
         }
         if let (Some(txn), Some(total)) = (txn, explained.total.as_mut()) {
-            total.time = time_lines(&txn, past);
+            total.time = time_lines(&txn, past.then_some(began_us));
         }
         let value = |text: String| match options.format {
             Format::Text => Value::text(text),
@@ -141,17 +141,32 @@ impl Session {
     }
 }
 
-/// What time cost the transaction so far, its commit included if it is over.
-fn time_lines(txn: &TxnRef, past: bool) -> Vec<(&'static str, String)> {
-    let TxnStats { consistency, bound_ns, uncertainty_restarts, refreshes, lock_wait_ns, commit_wait_ns } =
-        txn.with(|t| t.stats());
+/// What time cost the transaction so far, its commit included if it is over. `began_us`: when a statement that reads the past did.
+fn time_lines(txn: &TxnRef, began_us: Option<i64>) -> Vec<(&'static str, String)> {
+    let TxnStats {
+        consistency,
+        bound_ns,
+        uncertainty_restarts,
+        refreshes,
+        lock_wait_ns,
+        commit_wait_ns,
+        commit_wait_hidden_ns,
+    } = txn.with(|t| t.stats());
     let ms = |ns: u64| ns as f64 / 1e6;
-    vec![
-        ("Consistency", if past { Consistency::Stale } else { consistency }.name().to_string()),
+    let consistency = if began_us.is_some() { Consistency::Stale } else { consistency };
+    let mut lines = vec![("Consistency", consistency.name().to_string())];
+    if let Some(began_us) = began_us {
+        let snapshot_us = i64::try_from(txn.with(|t| t.snapshot()).physical_us()).unwrap_or(i64::MAX);
+        let age_ms = began_us.saturating_sub(snapshot_us).max(0) as f64 / 1e3;
+        lines.push(("Snapshot age", format!("{age_ms:.3} ms")));
+    }
+    lines.extend([
         ("Clock bound at start", format!("{:.6} ms", ms(bound_ns))),
         ("Uncertainty restarts", uncertainty_restarts.to_string()),
         ("Snapshot refreshes", refreshes.to_string()),
         ("Lock wait", format!("{:.3} ms", ms(lock_wait_ns))),
+        ("Commit wait hidden by replication", format!("{:.3} ms", ms(commit_wait_hidden_ns))),
         ("Commit wait beyond replication", format!("{:.3} ms", ms(commit_wait_ns))),
-    ]
+    ]);
+    lines
 }

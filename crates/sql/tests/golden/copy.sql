@@ -270,6 +270,7 @@ Clock bound at start: 0.000000 ms
 Uncertainty restarts: 0
 Snapshot refreshes: 0
 Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
 Commit wait beyond replication: 0.000 ms
 EXPLAIN
 

@@ -246,6 +246,8 @@ pub struct TxnStats {
     pub lock_wait_ns: u64,
     /// Nanoseconds that the commit waited for rule 1 beyond replication.
     pub commit_wait_ns: u64,
+    /// Nanoseconds of the wait for rule 1 that replication took anyway.
+    pub commit_wait_hidden_ns: u64,
 }
 
 /// A transaction failed, and what the caller must do: see [`KvError::retry`].

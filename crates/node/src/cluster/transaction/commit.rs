@@ -34,7 +34,7 @@ impl<E: Engine> Transaction<E> {
         }
         let Some(reply) = self.reply.clone() else { return Poll::Pending };
         let Some(result) = reply.poll(waker) else { return Poll::Pending };
-        self.stats.commit_wait_ns = reply.waited_ns();
+        self.stats.commit_wait = reply.wait();
         self.conclude(result.is_ok());
         Poll::Ready(result.map_err(TxnError::from))
     }
