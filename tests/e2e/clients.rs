@@ -7,17 +7,17 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 /// The quick starts, which `cargo x tools` runs too.
-fn quick_starts() -> PathBuf {
+pub fn quick_starts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tools")
 }
 
 /// Where tools are installed once for all runs.
-fn tools_dir() -> PathBuf {
+pub fn tools_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("e2e-tools")
 }
 
 /// A client that knows of the node what it is told, whatever this machine's settings for other servers are.
-fn client(program: impl AsRef<OsStr>) -> Command {
+pub fn client(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG")) {
         command.env_remove(name);
@@ -26,23 +26,23 @@ fn client(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// A tool of PostgreSQL, in English; Debian's wrapper complains where the user's locale is not installed.
-fn tool(program: &str) -> Command {
+pub fn tool(program: &str) -> Command {
     let mut command = client(program);
     command.env("LC_ALL", "C").env_remove("LANGUAGE");
     command
 }
 
 /// The first number in what a program says of its version.
-fn major(program: &str) -> Option<u32> {
+pub fn major(program: &str) -> Option<u32> {
     let said = text(&Command::new(program).arg("--version").output().ok()?);
     said.split(|c: char| !c.is_ascii_digit()).find(|n| !n.is_empty())?.parse().ok()
 }
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-fn succeed(command: &mut Command) -> String {
+pub fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     assert!(output.status.success(), "{command:?}\n{}", text(&output));
     text(&output)
@@ -156,7 +156,7 @@ fn has_packages(python: &Path) -> bool {
 }
 
 /// A Python with the packages of `requirements.txt`: the one that CI made, or a virtual environment; `None` where neither is.
-fn python() -> Option<PathBuf> {
+pub fn python() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("TIMEBALL_TEST_PYTHON") {
         return Some(PathBuf::from(given)).filter(|p| has_packages(p));
     }
@@ -215,6 +215,44 @@ fn django() {
     python_scripts(&["django"]);
 }
 
+/// A client of pgjdbc, compiled: how it is run. `None`: said why, and skipped.
+pub fn java(class: &str) -> Option<Command> {
+    // The clients are written for Java 17.
+    if !has_program("java") || major("javac").is_none_or(|version| version < 17) {
+        skip("java and javac are missing, or older than 17");
+        return None;
+    }
+    let Some(jars) = pgjdbc().map(|dir| dir.join("*")) else {
+        skip("pgjdbc cannot be downloaded");
+        return None;
+    };
+    let classes = tools_dir().join("jdbc-classes").join(class);
+    let source = quick_starts().join("pgjdbc").join(format!("{class}.java"));
+    succeed(Command::new("javac").args(["-encoding", "UTF-8", "-cp"]).arg(&jars).arg("-d").arg(&classes).arg(source));
+    let mut command = client("java");
+    command.arg("-cp").arg(std::env::join_paths([&classes, &jars]).unwrap()).arg(class);
+    Some(command)
+}
+
+/// A client of pgx, built from a package beside its quick start. `None`: said why, and skipped.
+pub fn pgx_program(package: &str, name: &str) -> Option<Command> {
+    if !has_program("go") {
+        skip("go is missing");
+        return None;
+    }
+    let binary = tools_dir().join(name);
+    std::fs::create_dir_all(tools_dir()).unwrap();
+    let mut build = Command::new("go");
+    build.args(["build", "-o"]).arg(&binary).arg(package).current_dir(quick_starts().join("pgx"));
+    let built = build.output().unwrap();
+    if !built.status.success() {
+        eprintln!("{}", text(&built));
+        skip("a client of pgx cannot be built");
+        return None;
+    }
+    Some(client(&binary))
+}
+
 /// pgjdbc's jar and what it depends on, fetched by Maven; `None` where they cannot be had.
 fn pgjdbc() -> Option<PathBuf> {
     let (wanted, jars) = (quick_starts().join("pgjdbc/pom.xml"), tools_dir().join("pgjdbc"));
@@ -238,24 +276,9 @@ fn pgjdbc() -> Option<PathBuf> {
 #[test]
 fn java_pgjdbc() {
     repeat_with("clients::java_pgjdbc");
-    // The client is written for Java 17.
-    if !has_program("java") || major("javac").is_none_or(|version| version < 17) {
-        return skip("java and javac are missing, or older than 17");
-    }
-    let Some(jars) = pgjdbc().map(|dir| dir.join("*")) else { return skip("pgjdbc cannot be downloaded") };
-    let classes = tools_dir().join("jdbc-classes");
-    succeed(
-        Command::new("javac")
-            .args(["-encoding", "UTF-8", "-cp"])
-            .arg(&jars)
-            .arg("-d")
-            .arg(&classes)
-            .arg(quick_starts().join("pgjdbc/QuickStart.java")),
-    );
+    let Some(mut program) = java("QuickStart") else { return };
     let (_scratch, node) = node();
-    let path = std::env::join_paths([&classes, &jars]).unwrap();
-    let url = format!("jdbc:postgresql://{}/postgres?user=root", node.sql);
-    let out = succeed(client("java").arg("-cp").arg(path).args(["QuickStart", &url]));
+    let out = succeed(program.arg(format!("jdbc:postgresql://{}/postgres?user=root", node.sql)));
     assert!(out.contains("all fine"), "{out}");
 }
 
@@ -298,23 +321,8 @@ fn node_postgres() {
 #[test]
 fn go_pgx() {
     repeat_with("clients::go_pgx");
-    if !has_program("go") {
-        return skip("go is missing");
-    }
+    let Some(mut program) = pgx_program(".", "pgx_client") else { return };
     let (_scratch, node) = node();
-    let binary = tools_dir().join("pgx_client");
-    std::fs::create_dir_all(tools_dir()).unwrap();
-    let built = Command::new("go")
-        .args(["build", "-o"])
-        .arg(&binary)
-        .arg(".")
-        .current_dir(quick_starts().join("pgx"))
-        .output()
-        .unwrap();
-    if !built.status.success() {
-        eprintln!("{}", text(&built));
-        return skip("the pgx client cannot be built");
-    }
-    let out = succeed(client(&binary).arg(node.url()));
+    let out = succeed(program.arg(node.url()));
     assert!(out.contains("all fine"), "{out}");
 }

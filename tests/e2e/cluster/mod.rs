@@ -3,6 +3,7 @@
 mod advisory;
 mod alone;
 mod bank;
+mod choice;
 mod clock;
 mod contention;
 mod demo;

@@ -42,3 +42,4 @@ for wrong in (pool.token[:-1] + "0", pool.token[:-1] + "1", "1-2-3-4-5", "999999
         raise SystemExit(f"{wrong} was taken")
     except psycopg.errors.InvalidParameterValue as e:
         assert e.diag.message_primary, wrong
+print("all fine")

@@ -14,7 +14,7 @@
 
 use super::reliance::{token_of, version_of};
 use super::snapshot::{Stored, database_of, id_of, names_of, schema_of};
-use super::{Cache, Database, Oid, Overlay, Relation, Schema, Seal, Snapshot, Table, codec, key};
+use super::{Cache, Database, Defaults, Oid, Overlay, Relation, Schema, Seal, Snapshot, Table, codec, key};
 use crate::transaction::{Committed, Kv, LockWait, Patience, TxnRef};
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
@@ -338,6 +338,10 @@ impl<'a> Change<'a> {
     /// Those of the transaction.
     pub fn remove_database(&mut self, id: Oid) -> Result<(), SqlError> {
         self.end_object(key::DATABASES, id, key::version(id, 0))?;
+        let mut defaults = Defaults::clone(self.snapshot.defaults());
+        if defaults.forget_database(id) {
+            self.put_defaults(defaults)?;
+        }
         self.own.remove_database(id);
         self.snapshot.remove_database(id);
         Ok(self.delete(key::DATABASES, id)?)
@@ -357,6 +361,29 @@ impl<'a> Change<'a> {
         let seal = Arc::new(seal);
         self.own.put_seal(seal.clone());
         self.snapshot.put_seal(seal);
+        Ok(())
+    }
+
+    /// Replaces what sessions of a database begin with (0: of all), which must stay.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn put_defaults_of(&mut self, database: Oid, defaults: Defaults) -> Result<(), SqlError> {
+        if database != 0 {
+            self.depend_on(database, 0)?;
+        }
+        self.put_defaults(defaults)
+    }
+
+    fn put_defaults(&mut self, defaults: Defaults) -> Result<(), SqlError> {
+        let key = Bytes::from_static(&key::DEFAULTS_KEY);
+        self.lock(key.clone())?;
+        self.rely(&key)?;
+        let record = codec::encode(&defaults)?;
+        self.txn.with(|t| t.put(key, record))?;
+        let defaults = Arc::new(defaults);
+        self.own.put_defaults(defaults.clone());
+        self.snapshot.put_defaults(defaults);
         Ok(())
     }
 

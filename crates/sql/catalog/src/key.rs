@@ -12,6 +12,7 @@
 //! 10 | database, class, object, pair -> nothing: locked by sessions of a cluster (`advisory`)
 //! 11                -> the keys that sign tokens of sessions (`seal`)
 //! 12 | oid          -> statistics of a table (written by transactions of their own; a record may be missing, or outlive its table)
+//! 13                -> what sessions begin with (`defaults`)
 //! ```
 
 use super::Oid;
@@ -43,6 +44,8 @@ pub const ADVISORY: u32 = 10;
 pub(crate) const SEAL: u32 = 11;
 /// Index id of statistics.
 pub const STATISTICS: u32 = 12;
+/// Index id of what sessions begin with.
+pub(crate) const DEFAULTS: u32 = 13;
 /// The scope of the names of databases.
 pub const CLUSTER: Oid = 0;
 
@@ -50,6 +53,8 @@ pub const CLUSTER: Oid = 0;
 pub const VERSION_KEY: [u8; 4] = VERSION.to_be_bytes();
 /// Where the keys of tokens are.
 pub const SEAL_KEY: [u8; 4] = SEAL.to_be_bytes();
+/// Where it is kept what sessions begin with.
+pub const DEFAULTS_KEY: [u8; 4] = DEFAULTS.to_be_bytes();
 /// The key of the OID allocator.
 pub(crate) const NEXT_OID_KEY: [u8; 4] = NEXT_OID.to_be_bytes();
 

@@ -6,6 +6,7 @@ pub mod bootstrap;
 pub mod cache;
 pub mod change;
 pub mod codec;
+pub mod defaults;
 mod described;
 pub mod descriptor;
 pub mod extension;
@@ -25,6 +26,7 @@ use sql_value::{KvError, SqlError, SqlState, identifier, transaction, types};
 
 pub use cache::{Cache, Wait};
 pub use change::{Change, Changed};
+pub use defaults::{Defaults, DefaultsOf};
 pub use described::{described_row, key_values, relations, table_of};
 pub use descriptor::*;
 pub use overlay::Overlay;

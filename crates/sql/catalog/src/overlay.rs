@@ -1,7 +1,7 @@
 //! What a transaction has changed of the catalog, over what is committed.
 
 use super::snapshot::{Stored, id_of};
-use super::{Database, Oid, Schema, Seal, Snapshot};
+use super::{Database, Defaults, Oid, Schema, Seal, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     seal: Option<Arc<Seal>>,
+    defaults: Option<Arc<Defaults>>,
     databases: BTreeMap<Oid, Option<Arc<Database>>>,
     schemas: BTreeMap<Oid, Option<Arc<Schema>>>,
     relations: BTreeMap<Oid, Option<Arc<Stored>>>,
@@ -17,7 +18,11 @@ pub struct Overlay {
 impl Overlay {
     /// Whether nothing was changed.
     pub fn is_empty(&self) -> bool {
-        self.seal.is_none() && self.databases.is_empty() && self.schemas.is_empty() && self.relations.is_empty()
+        self.seal.is_none()
+            && self.defaults.is_none()
+            && self.databases.is_empty()
+            && self.schemas.is_empty()
+            && self.relations.is_empty()
     }
 
     /// The catalog with these changes, under a new number.
@@ -25,6 +30,7 @@ impl Overlay {
         let mut snapshot = base.clone();
         snapshot.set_version(number);
         self.seal.iter().for_each(|seal| snapshot.put_seal(seal.clone()));
+        self.defaults.iter().for_each(|defaults| snapshot.put_defaults(defaults.clone()));
         for (id, database) in &self.databases {
             match database {
                 Some(database) => snapshot.put_database(database.clone()),
@@ -45,6 +51,9 @@ impl Overlay {
 
     pub(super) fn put_seal(&mut self, seal: Arc<Seal>) {
         self.seal = Some(seal);
+    }
+    pub(super) fn put_defaults(&mut self, defaults: Arc<Defaults>) {
+        self.defaults = Some(defaults);
     }
     pub(super) fn put_database(&mut self, database: Arc<Database>) {
         self.databases.insert(database.id, Some(database));

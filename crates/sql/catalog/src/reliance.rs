@@ -11,7 +11,7 @@
 use super::CatalogView;
 use super::cache::{self, Wait};
 use super::view::View;
-use super::{Database, Named, Oid, Relation, Schema, Seal, Snapshot, Table, key, snapshot};
+use super::{Database, Defaults, Named, Oid, Relation, Schema, Seal, Snapshot, Table, key, snapshot};
 use crate::SqlError;
 use crate::transaction::{KvError, TxnRef};
 use bytes::Bytes;
@@ -265,6 +265,9 @@ impl CatalogView for Relying {
     }
     fn current_database(&self) -> Database {
         self.view.current_database()
+    }
+    fn defaults(&self) -> Arc<Defaults> {
+        self.view.snapshot().defaults().clone()
     }
     fn seal(&self) -> Option<Arc<Seal>> {
         self.view.snapshot().seal().cloned()

@@ -12,12 +12,14 @@
 //!                                                 incarnation
 //! ```
 //! The keys are a record of the catalog: made with it, replicated with it, and known to a session as the catalog is. `ALTER SYSTEM RENEW TOKENS` begins the next incarnation, with a
-//! key of its own: an operator says so when he has put a copy back, or when a key may be known to others.
+//! key of its own: an operator says so when he has put a copy back, or when a key may be known to others. `ALTER SYSTEM ROTATE TOKENS` takes the next key in the same one: what was signed
+//! with the key before is taken beside it, until keys are rotated once more, so that nobody who is on his way with a token is turned away.
 //!
 //! # Invariants
 //! 1. A timestamp is taken from a token only where a key of this catalog has signed it, for this cluster, in the present incarnation.
-//! 2. An incarnation never falls, and each has another key. So what a cluster and a copy of it sign differs from the moment at which either is renewed.
-//! 3. Signatures are compared in a time that does not depend on where they differ.
+//! 2. An incarnation never falls, and each has other keys. So what a cluster and a copy of it sign differs from the moment at which either is renewed.
+//! 3. At most two keys are taken at a time: the present one, and the one before it in its incarnation.
+//! 4. Signatures are compared in a time that does not depend on where they differ.
 //!
 //! # Caveats
 //! A signature says that a node of this cluster has given the token out, not to whom. That a copy was put back nobody notices by himself. Keys are stored as they are, as the data are.
@@ -31,6 +33,8 @@ use std::fmt;
 
 /// Keys that are remembered, the present one included: a token of one that was forgotten is refused as one that nobody knows.
 pub const KEYS_MAX: usize = 16;
+/// Keys by which tokens are taken: the present one, and the one before it in the same incarnation.
+pub const KEYS_TAKEN: usize = 2;
 /// Bytes of a signature: half of what SHA-256 gives, as many as it takes to make guessing hopeless.
 const SIGNATURE_BYTES: usize = 16;
 const SECRET_BYTES: usize = 32;
@@ -85,6 +89,12 @@ pub enum Refusal {
     /// It is not what was signed.
     #[error("Its signature is not that of this cluster: it was changed on its way, or invented.")]
     Forged,
+    /// Its key was taken out of use.
+    #[error("It is signed with a key ({0:08x}) that is out of use: keys were rotated more than once since.")]
+    Expired(u32),
+    /// It lies ahead of true time.
+    #[error("It lies in the future: where it was given out a clock was ahead of its bound.")]
+    Future,
     /// Of an earlier incarnation.
     #[error(
         "It is of incarnation {theirs} of the cluster, and this is {ours}: a copy was put back since, or tokens were renewed, and what it stands for may be gone."
@@ -101,7 +111,7 @@ impl Refusal {
     /// 22023, as an error about a setting.
     pub fn of(self, text: &str) -> SqlError {
         let hint = match self {
-            Refusal::Older { .. } | Refusal::UnknownKey(_) => {
+            Refusal::Older { .. } | Refusal::UnknownKey(_) | Refusal::Expired(_) | Refusal::Future => {
                 "Go on without it, or with what SHOW timeball.token answers now."
             }
             _ => "Give what SHOW timeball.token answered in another session of this cluster, unchanged.",
@@ -118,9 +128,10 @@ struct Checks {
     cluster: bool,
     signature: bool,
     incarnation: bool,
+    age: bool,
 }
 
-const ALL: Checks = Checks { cluster: true, signature: true, incarnation: true };
+const ALL: Checks = Checks { cluster: true, signature: true, incarnation: true, age: true };
 
 /// What is refused is shown so far.
 const SHOWN_BYTES_MAX: usize = 120;
@@ -149,12 +160,24 @@ impl Seal {
     /// # Errors
     /// Those of `fill`; nothing has changed then.
     pub fn renew<E>(&mut self, fill: &dyn Fn(&mut [u8]) -> Result<(), E>) -> Result<(), E> {
+        self.begin_key(self.incarnation().saturating_add(1), fill)
+    }
+
+    /// Takes the next key in the same incarnation.
+    ///
+    /// # Errors
+    /// Those of `fill`; nothing has changed then.
+    pub fn rotate<E>(&mut self, fill: &dyn Fn(&mut [u8]) -> Result<(), E>) -> Result<(), E> {
+        self.begin_key(self.incarnation(), fill)
+    }
+
+    fn begin_key<E>(&mut self, incarnation: u32, fill: &dyn Fn(&mut [u8]) -> Result<(), E>) -> Result<(), E> {
         let (mut id, mut secret) = ([0; 4], [0; SECRET_BYTES]);
         fill(&mut id)?;
         fill(&mut secret)?;
         // Two keys of one number are told apart by their signatures, so that one in four billion does not matter.
         let id = u32::from_be_bytes(id);
-        self.keys.push(Key { id, incarnation: self.incarnation().saturating_add(1), secret });
+        self.keys.push(Key { id, incarnation, secret });
         let forgotten = self.keys.len().saturating_sub(KEYS_MAX);
         self.keys.drain(..forgotten);
         Ok(())
@@ -208,16 +231,19 @@ impl Seal {
             return Err(Refusal::Foreign { theirs, ours: self.cluster });
         }
         let signed = text.strip_suffix(fields[FIELDS - 1]).and_then(|text| text.strip_suffix('-')).unwrap_or_default();
-        let mut known = self.keys.iter().filter(|key| key.id == id).peekable();
+        let mut known = self.keys.iter().rev().enumerate().filter(|(_, key)| key.id == id).peekable();
         if known.peek().is_none() {
             return Err(Refusal::UnknownKey(id));
         }
         let sound = |key: &Key| key.over(signed).verify_truncated_left(&signature).is_ok();
-        let signs = |key: &&Key| key.incarnation == incarnation && (!checks.signature || sound(key));
+        let signs = |(_, key): &(usize, &Key)| key.incarnation == incarnation && (!checks.signature || sound(key));
         match known.find(signs) {
             None => Err(Refusal::Forged),
-            Some(key) if key.incarnation == self.incarnation() || !checks.incarnation => Ok(timestamp),
-            Some(key) => Err(Refusal::Older { theirs: key.incarnation, ours: self.incarnation() }),
+            Some((_, key)) if key.incarnation != self.incarnation() && checks.incarnation => {
+                Err(Refusal::Older { theirs: key.incarnation, ours: self.incarnation() })
+            }
+            Some((age, _)) if age >= KEYS_TAKEN && checks.age => Err(Refusal::Expired(id)),
+            Some(_) => Ok(timestamp),
         }
     }
 }
@@ -309,6 +335,28 @@ mod tests {
         assert_eq!((seal.keys.len(), seal.incarnation()), (KEYS_MAX, 2 + 2 * KEYS_MAX as u32));
         assert!(matches!(seal.read(&first), Err(Refusal::UnknownKey(_))));
         assert!(!format!("{seal:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_key_is_followed_by_another_and_nobody_is_turned_away() {
+        let at = Timestamp::new(1_700_000_000_000_000, 0);
+        let mut seal = drawn(7, 1);
+        let (before, first) = (seal.clone(), seal.sign(at));
+        let Ok(()) = seal.rotate(&chance(2));
+        let second = seal.sign(at);
+        assert_ne!(first, second, "it signs with the new one");
+        assert_eq!((seal.read(&first), seal.read(&second), seal.incarnation()), (Ok(at), Ok(at), 1));
+        assert!(matches!(before.read(&second), Err(Refusal::UnknownKey(_))), "who has not heard of it has to ask");
+        let Ok(()) = seal.rotate(&chance(3));
+        assert_eq!(seal.read(&second), Ok(at));
+        assert!(matches!(seal.read(&first), Err(Refusal::Expired(_))));
+        // Without that rule a key that is known to others is good for as long as it is remembered.
+        assert_eq!(seal.read_by(&first, Checks { age: false, ..ALL }), Ok(at));
+        let Ok(()) = seal.renew(&chance(4));
+        let third = seal.sign(at);
+        assert!(matches!(seal.read(&second), Err(Refusal::Older { theirs: 1, ours: 2 })), "renewed is none of the two");
+        let Ok(()) = seal.rotate(&chance(5));
+        assert_eq!((seal.read(&third), seal.incarnation()), (Ok(at), 2));
     }
 
     /// Each rule of design 4a.12, the schedule that breaks without it, and that it does.

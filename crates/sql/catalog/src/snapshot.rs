@@ -10,7 +10,7 @@
 //! 3. A record that is the same in two snapshots of a process is the same allocation: plans are valid as long as theirs are ([`super::Uses`]).
 
 use super::key;
-use super::{Database, Oid, Relation, Schema, Seal, Table, codec};
+use super::{Database, Defaults, Oid, Relation, Schema, Seal, Table, codec};
 use crate::SqlError;
 use crate::transaction::{ScanRequest, Transaction};
 use bytes::Bytes;
@@ -48,6 +48,7 @@ pub struct Snapshot {
     version: u64,
     /// `None`: an older program has made the catalog.
     seal: Option<Arc<Seal>>,
+    defaults: Arc<Defaults>,
     databases: BTreeMap<Oid, Arc<Database>>,
     schemas: BTreeMap<Oid, Arc<Schema>>,
     relations: HashMap<Oid, Arc<Stored>>,
@@ -132,6 +133,9 @@ impl Snapshot {
         if let Some(record) = txn.get(&key::SEAL_KEY)? {
             snapshot.seal = Some(Arc::new(codec::decode(&record)?));
         }
+        if let Some(record) = txn.get(&key::DEFAULTS_KEY)? {
+            snapshot.defaults = Arc::new(codec::decode(&record)?);
+        }
         for (_, value) in read_area(txn, key::DATABASES)? {
             let database: Database = codec::decode(&value)?;
             snapshot.databases.insert(database.id, Arc::new(database));
@@ -159,6 +163,10 @@ impl Snapshot {
     /// What signs tokens.
     pub fn seal(&self) -> Option<&Arc<Seal>> {
         self.seal.as_ref()
+    }
+    /// What sessions begin with.
+    pub fn defaults(&self) -> &Arc<Defaults> {
+        &self.defaults
     }
     /// A database by name.
     pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
@@ -216,6 +224,9 @@ impl Snapshot {
     }
     pub(super) fn put_seal(&mut self, seal: Arc<Seal>) {
         self.seal = Some(seal);
+    }
+    pub(super) fn put_defaults(&mut self, defaults: Arc<Defaults>) {
+        self.defaults = defaults;
     }
     pub(super) fn put_database(&mut self, database: Arc<Database>) {
         self.databases.insert(database.id, database);

@@ -1,6 +1,6 @@
 //! The catalog as whoever binds and runs statements sees it.
 
-use super::{Database, Relation, Schema, Seal};
+use super::{Database, Defaults, Relation, Schema, Seal};
 use crate::SqlError;
 use std::sync::Arc;
 
@@ -27,6 +27,10 @@ pub trait CatalogView: Send + Sync {
     fn databases(&self) -> Result<Vec<Database>, SqlError>;
     /// The database that the session is connected to.
     fn current_database(&self) -> Database;
+    /// What sessions begin with.
+    fn defaults(&self) -> Arc<Defaults> {
+        Arc::default()
+    }
     /// What signs tokens.
     fn seal(&self) -> Option<Arc<Seal>> {
         None

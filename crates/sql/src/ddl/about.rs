@@ -1,7 +1,7 @@
 //! What a DDL statement is about, by its text: the locks that it takes before it looks at anything.
 
 use crate::catalog::{Named, Oid, Snapshot, key};
-use crate::syntax::{Ddl, Name, ObjectKind};
+use crate::syntax::{Ddl, DefaultOf, Name, ObjectKind};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 
@@ -87,7 +87,14 @@ pub(super) fn keys(ddl: &Ddl, catalog: &Snapshot, database: Oid, path: &[String]
         Ddl::CreateExtension { .. } | Ddl::UpdateExtension { .. } | Ddl::DropExtension { .. } => {
             names.object(key::DATABASES, database);
         }
-        Ddl::RenewTokens => drop(names.keys.insert(Bytes::from_static(&key::SEAL_KEY))),
+        Ddl::RenewTokens { .. } => drop(names.keys.insert(Bytes::from_static(&key::SEAL_KEY))),
+        Ddl::SetDefault { of, .. } => {
+            names.keys.insert(Bytes::from_static(&key::DEFAULTS_KEY));
+            match of {
+                DefaultOf::Database(name) | DefaultOf::Role { database: Some(name), .. } => names.database(name),
+                DefaultOf::Role { database: None, .. } | DefaultOf::System => {}
+            }
+        }
         Ddl::Drop { kind, names: all, .. } => all.iter().for_each(|name| names.of_kind(*kind, name)),
         Ddl::Rename { kind, name, to, .. } => {
             names.of_kind(*kind, name);

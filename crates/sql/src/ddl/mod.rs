@@ -22,6 +22,7 @@ mod column;
 mod comment;
 mod constraint;
 mod create_table;
+mod default;
 mod drop;
 mod expression;
 mod extension;
@@ -96,7 +97,8 @@ impl Run<'_> {
             Ddl::Drop { kind, names, if_exists, cascade } => self.drop(*kind, names, *if_exists, *cascade)?,
             Ddl::Truncate { names, restart_identity, cascade } => self.truncate(names, *restart_identity, *cascade)?,
             Ddl::Rename { kind, name, if_exists, to } => self.rename(*kind, name, *if_exists, to)?,
-            Ddl::RenewTokens => self.renew_tokens()?,
+            Ddl::RenewTokens { rotate } => self.renew_tokens(*rotate)?,
+            Ddl::SetDefault { of, change } => self.set_default(of, change)?,
             Ddl::SetSchema { kind, name, if_exists, schema } => self.set_schema(*kind, name, *if_exists, schema)?,
         };
         Ok(tag.to_string())

@@ -52,6 +52,7 @@ pub use system::WholeSystem;
 pub use text_cache::{GENERATION_TEXT_BYTES_MAX, TextCache};
 
 use crate::catalog::cache::is_out_of_reach;
+use crate::catalog::role::ROLE_OID;
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait};
 use crate::context::{Deadline, EvalSettings, MemoryBudget};
@@ -180,6 +181,12 @@ impl Session {
         let (database, catalog, view_at) = find_database(&db, name, &patience)?;
         let mut settings = Settings::new(user, &database.name, startup.backend_pid, &db.options);
         let (mut start_notices, mut token) = (Vec::new(), None);
+        for (name, value) in catalog.defaults().of_session(database.id, ROLE_OID) {
+            // It was sound when it was set. If it is not any more, nobody could connect to take it back.
+            if let Err(e) = settings.set(name, Some(value)) {
+                start_notices.push(e);
+            }
+        }
         for (name, value) in &startup.parameters {
             if name.eq_ignore_ascii_case("timeball.token") {
                 token = Some(value);

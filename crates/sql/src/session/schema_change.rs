@@ -6,7 +6,7 @@ use crate::catalog::view::View;
 use crate::catalog::{Changed, Named};
 use crate::ddl::{Done, Making, Run, add_condition_online, adds_condition, create_index_online, is_large};
 use crate::output::Output;
-use crate::syntax::{AlterAction, Ddl, Name, ObjectKind, TableConstraint, TableConstraintKind};
+use crate::syntax::{AlterAction, Ddl, DefaultOf, Name, ObjectKind, TableConstraint, TableConstraintKind};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ pub(super) fn needs_no_block(ddl: &Ddl) -> Option<&'static str> {
     match ddl {
         Ddl::CreateDatabase { .. } => Some("CREATE DATABASE"),
         Ddl::Drop { kind: ObjectKind::Database, .. } => Some("DROP DATABASE"),
-        Ddl::RenewTokens => Some("ALTER SYSTEM"),
+        Ddl::RenewTokens { .. } | Ddl::SetDefault { of: DefaultOf::System, .. } => Some("ALTER SYSTEM"),
         Ddl::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
         _ => None,
     }

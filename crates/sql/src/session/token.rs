@@ -1,10 +1,10 @@
 //! The session's token: how it leaves and comes back ([`crate::catalog::seal`]).
 
 use super::{Block, Session};
-use crate::SqlError;
 use crate::catalog::seal::Refusal;
 use crate::catalog::{Seal, Wait};
-use crate::transaction::BeginOptions;
+use crate::transaction::{BeginOptions, Consistency};
+use crate::{KvError, SqlError};
 use clock::Timestamp;
 use std::sync::Arc;
 
@@ -26,12 +26,23 @@ impl Session {
     }
 
     pub(super) fn read_token(&self, text: &str) -> Result<Timestamp, SqlError> {
-        read(self.present_seal().as_deref(), text)
+        let token = read(self.present_seal().as_deref(), text).map_err(|refusal| refusal.of(text))?;
+        // Whoever took one that no clock can have shown could begin nothing any more.
+        let options =
+            BeginOptions { token, read_only: true, consistency: Consistency::Token, ..BeginOptions::default() };
+        match self.db.kv.begin(&options) {
+            Err(KvError::SnapshotUnavailable { .. }) => Err(Refusal::Future.of(text)),
+            _ => Ok(token),
+        }
     }
 
-    /// As [`Session::read_token`], by the keys that the session knows.
+    /// As [`Session::read_token`], by the keys that the session knows; where it does not know the one by which this was signed, it may be new.
     pub(super) fn read_known_token(&self, text: &str) -> Result<Timestamp, SqlError> {
-        read(self.known_seal().as_deref(), text)
+        match read(self.known_seal().as_deref(), text) {
+            Err(Refusal::UnknownKey(_)) => read(self.present_seal().as_deref(), text),
+            known => known,
+        }
+        .map_err(|refusal| refusal.of(text))
     }
 
     fn known_seal(&self) -> Option<Arc<Seal>> {
@@ -59,12 +70,11 @@ impl Session {
 }
 
 /// By no keys at all, in a catalog of an older release, it is a bare timestamp.
-fn read(seal: Option<&Seal>, text: &str) -> Result<Timestamp, SqlError> {
-    let read = match seal {
+fn read(seal: Option<&Seal>, text: &str) -> Result<Timestamp, Refusal> {
+    match seal {
         Some(seal) => seal.read(text),
         None => text.trim().parse().map_err(|_| Refusal::Malformed),
-    };
-    read.map_err(|refusal| refusal.of(text))
+    }
 }
 
 /// Whether a text is meant as a token, and not as a bare timestamp.

@@ -3,10 +3,11 @@
 use super::command::{Command, Mentions};
 use super::create::{collation, ddl, parameter_names, parameters, sequence_options, tablespace};
 use super::create_table::{column, default_text, generated, identity_kind, table_constraint};
-use super::ddl::{AlterAction, ColumnChange, Ddl, ObjectKind};
+use super::ddl::{AlterAction, ColumnChange, Ddl, DefaultOf, DefaultRole, ObjectKind};
 use super::grant;
 use super::name::Name;
 use super::reader::{Reader, string_of};
+use super::setting::default_change;
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
 
@@ -35,8 +36,18 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     if r.take("EXTENSION") {
         return extension(r);
     }
-    if r.take("SYSTEM RENEW TOKENS") {
-        return Ok(ddl(Ddl::RenewTokens));
+    for (words, rotate) in [("SYSTEM RENEW TOKENS", false), ("SYSTEM ROTATE TOKENS", true)] {
+        if r.take(words) {
+            return Ok(ddl(Ddl::RenewTokens { rotate }));
+        }
+    }
+    if r.peek_words("SYSTEM SET") || r.peek_words("SYSTEM RESET") {
+        r.next();
+        let change = default_change(r)?.ok_or_else(|| r.error_here())?;
+        return Ok(ddl(Ddl::SetDefault { of: DefaultOf::System, change }));
+    }
+    if let Some(command) = role_default(r)? {
+        return Ok(command);
     }
     if let Some(word) = r.peek_word() {
         let word = word.to_ascii_uppercase();
@@ -46,10 +57,9 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
         ) {
             let hint = match word.as_str() {
                 "ROLE" | "USER" => {
-                    "There is one role, and nobody is asked for a password: none is kept. Settings are made with SET, or in the \
-                     connection's options."
+                    "There is one role, and nobody is asked for a password: none is kept. It has settings: SET, RESET."
                 }
-                "SYSTEM" => "Settings are made with SET, or by flags when the server starts.",
+                "SYSTEM" => "It has settings (SET, RESET) and tokens (ROTATE TOKENS, RENEW TOKENS).",
                 _ => "Leave it out.",
             };
             return Err(SqlError::unsupported(format!("ALTER {word}")).hint(hint));
@@ -58,8 +68,38 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     Err(r.error_here())
 }
 
+/// ALTER ROLE and ALTER USER, where they are about a setting.
+fn role_default(r: &mut Reader) -> Result<Option<Command>, SqlError> {
+    let start = r.at;
+    if !(r.take("ROLE") || r.take("USER")) {
+        return Ok(None);
+    }
+    let role = if r.take("ALL") {
+        None
+    } else if ["CURRENT_USER", "SESSION_USER", "CURRENT_ROLE"].iter().any(|word| r.take(word)) {
+        Some(DefaultRole::Current)
+    } else {
+        Some(DefaultRole::Named(r.identifier()?))
+    };
+    let database = if r.take("IN DATABASE") { Some(r.identifier()?) } else { None };
+    match default_change(r)? {
+        Some(change) => Ok(Some(ddl(Ddl::SetDefault { of: DefaultOf::Role { role, database }, change }))),
+        None => {
+            r.at = start;
+            Ok(None)
+        }
+    }
+}
+
 /// ALTER SCHEMA and ALTER DATABASE, but for RENAME.
 fn space(r: &mut Reader, kind: ObjectKind, name: String) -> Result<Command, SqlError> {
+    let tablespace = r.peek_words("SET TABLESPACE");
+    if kind == ObjectKind::Database
+        && !tablespace
+        && let Some(change) = default_change(r)?
+    {
+        return Ok(ddl(Ddl::SetDefault { of: DefaultOf::Database(name), change }));
+    }
     let mut mentions = Mentions::default();
     let tag = if kind == ObjectKind::Schema {
         mentions.schemas.push(name);
@@ -70,12 +110,10 @@ fn space(r: &mut Reader, kind: ObjectKind, name: String) -> Result<Command, SqlE
     };
     if r.take("OWNER TO") {
         grant::role(r, &mut mentions)?;
-    } else if kind == ObjectKind::Database && r.take("RESET ALL") {
-        // Nothing can be set, so nothing is.
     } else if kind == ObjectKind::Database && !r.at_end() {
         let what = r.peek_word().unwrap_or_default().to_uppercase();
         return Err(SqlError::unsupported(format!("ALTER DATABASE .. {what}"))
-            .hint("Settings are made with SET, or in the connection's options."));
+            .hint("Leave it out: a database has an owner, a name and settings."));
     } else {
         return Err(r.error_here());
     }

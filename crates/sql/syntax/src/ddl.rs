@@ -166,8 +166,54 @@ pub enum Ddl {
         /// The new schema.
         schema: String,
     },
-    /// ALTER SYSTEM RENEW TOKENS
-    RenewTokens,
+    /// ALTER SYSTEM RENEW TOKENS, ROTATE TOKENS
+    RenewTokens {
+        /// ROTATE: what was signed with the key before is taken for a while.
+        rotate: bool,
+    },
+    /// ALTER DATABASE, ROLE, SYSTEM .. SET and RESET: what sessions begin with
+    SetDefault {
+        /// Of what.
+        of: DefaultOf,
+        /// What becomes of it.
+        change: DefaultChange,
+    },
+}
+
+/// Whose sessions begin with a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefaultOf {
+    /// ALTER DATABASE
+    Database(String),
+    /// ALTER ROLE
+    Role {
+        /// `None`: ALL
+        role: Option<DefaultRole>,
+        /// IN DATABASE
+        database: Option<String>,
+    },
+    /// ALTER SYSTEM: all of them
+    System,
+}
+
+/// A role that ALTER ROLE names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefaultRole {
+    /// By its name.
+    Named(String),
+    /// CURRENT_USER, SESSION_USER, CURRENT_ROLE
+    Current,
+}
+
+/// What becomes of a setting that sessions begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefaultChange {
+    /// SET name TO value; DEFAULT and RESET are `None`.
+    Set(String, Option<String>),
+    /// SET name FROM CURRENT
+    FromCurrent(String),
+    /// RESET ALL
+    ResetAll,
 }
 
 impl Ddl {
@@ -188,7 +234,9 @@ impl Ddl {
             Ddl::DropExtension { .. } => "DROP EXTENSION",
             Ddl::CreateView { .. } => "CREATE VIEW",
             Ddl::Truncate { .. } => "TRUNCATE TABLE",
-            Ddl::RenewTokens => "ALTER SYSTEM",
+            Ddl::RenewTokens { .. } | Ddl::SetDefault { of: DefaultOf::System, .. } => "ALTER SYSTEM",
+            Ddl::SetDefault { of: DefaultOf::Database(_), .. } => "ALTER DATABASE",
+            Ddl::SetDefault { of: DefaultOf::Role { .. }, .. } => "ALTER ROLE",
             Ddl::Drop { kind, .. } => return format!("DROP {}", kind.word().to_uppercase()),
             Ddl::Rename { kind, .. } | Ddl::SetSchema { kind, .. } => {
                 return format!("ALTER {}", kind.word().to_uppercase());

@@ -2,6 +2,7 @@
 
 use super::command::{Command, Discard};
 use super::control::modes;
+use super::ddl::DefaultChange;
 use super::reader::{Reader, string_of};
 use crate::SqlError;
 use sqlparser::tokenizer::Token;
@@ -52,6 +53,15 @@ fn set(r: &mut Reader) -> Result<Command, SqlError> {
     if r.take("TRANSACTION") {
         return Ok(Command::SetTransaction(modes(r)?));
     }
+    set_value(r).map(|command| match command {
+        Command::Set { name, value, .. } => Command::Set { local, name, value },
+        other => other,
+    })
+}
+
+/// A setting and its value.
+fn set_value(r: &mut Reader) -> Result<Command, SqlError> {
+    let local = false;
     let name = if r.take("TIME ZONE") {
         let value = if r.take("LOCAL") || r.take("DEFAULT") { None } else { Some(zone(r)?) };
         return Ok(Command::Set { local, name: "timezone".into(), value });
@@ -72,6 +82,32 @@ fn set(r: &mut Reader) -> Result<Command, SqlError> {
     };
     let value = if r.take("DEFAULT") { None } else { Some(values(r)?) };
     Ok(Command::Set { local, name, value })
+}
+
+/// What follows ALTER DATABASE name, ALTER ROLE name, or ALTER SYSTEM: `None`, none of a setting.
+pub(super) fn default_change(r: &mut Reader) -> Result<Option<DefaultChange>, SqlError> {
+    if r.take("RESET ALL") {
+        return Ok(Some(DefaultChange::ResetAll));
+    }
+    if r.take("RESET") {
+        return Ok(Some(DefaultChange::Set(setting_name(r)?, None)));
+    }
+    if !r.take("SET") {
+        return Ok(None);
+    }
+    let zone_follows = r.peek_words("TIME ZONE");
+    if !zone_follows {
+        let start = r.at;
+        let name = setting_name(r)?;
+        if r.take("FROM CURRENT") {
+            return Ok(Some(DefaultChange::FromCurrent(name)));
+        }
+        r.at = start;
+    }
+    match set_value(r)? {
+        Command::Set { name, value, .. } => Ok(Some(DefaultChange::Set(name, value))),
+        _ => Err(r.error_here()),
+    }
 }
 
 /// A role by name or in quotes; `None` is the one that connected.

@@ -221,24 +221,103 @@ ALTER DATABASE postgres OWNER TO root; ALTER DATABASE postgres RESET ALL;
 ALTER DATABASE
 ALTER DATABASE
 
-ALTER DATABASE postgres SET search_path = 'x';
+ALTER DATABASE postgres SET search_path = 'x', public; ALTER DATABASE postgres SET TIME ZONE 'Asia/Tokyo'; ALTER DATABASE postgres SET "work_mem" TO '8MB';
+----
+ALTER DATABASE
+ALTER DATABASE
+ALTER DATABASE
+
+ALTER DATABASE postgres SET nosuch = 1;
+----
+ERROR 42704: unrecognized configuration parameter "nosuch"
+
+ALTER DATABASE postgres SET server_version = '9.6';
+----
+ERROR 55P02: parameter "server_version" cannot be changed
+
+ALTER DATABASE postgres SET timeball.consistency = 'eventual';
+----
+ERROR 22023: invalid value for parameter "timeball.consistency": "eventual"
+  hint: Available values: auto, strict, hybrid, token, none, stale.
+
+ALTER DATABASE nosuch SET work_mem = '8MB';
+----
+ERROR 3D000: database "nosuch" does not exist
+
+ALTER DATABASE postgres SET TABLESPACE pg_default;
 ----
 ERROR 0A000: ALTER DATABASE .. SET is not supported
-  hint: Settings are made with SET, or in the connection's options.
+  hint: Leave it out: a database has an owner, a name and settings.
 
 ALTER DATABASE nosuch OWNER TO root;
 ----
 ERROR 3D000: database "nosuch" does not exist
 
-ALTER ROLE root SET search_path = 'x';
+ALTER ROLE root SET statement_timeout = '1min'; ALTER ROLE CURRENT_USER SET extra_float_digits FROM CURRENT; ALTER USER root IN DATABASE postgres SET lock_timeout = 1000;
 ----
-ERROR 0A000: ALTER ROLE is not supported
-  hint: There is one role, and nobody is asked for a password: none is kept. Settings are made with SET, or in the connection's options.
+ALTER ROLE
+ALTER ROLE
+ALTER ROLE
+
+ALTER ROLE ALL SET timeball.uncertainty = 'static'; ALTER SYSTEM SET timeball.max_offset = '250ms';
+----
+ALTER ROLE
+ERROR 25001: ALTER SYSTEM cannot run inside a transaction block
+
+ALTER ROLE ALL SET timeball.uncertainty = 'static';
+----
+ALTER ROLE
+
+ALTER SYSTEM SET timeball.max_offset = '250ms';
+----
+ALTER SYSTEM
+
+ALTER ROLE nosuch SET statement_timeout = '1min';
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+ALTER ROLE root IN DATABASE nosuch SET statement_timeout = '1min';
+----
+ERROR 3D000: database "nosuch" does not exist
+
+SELECT coalesce(datname, '*') AS database, coalesce(rolname, '*') AS role, setconfig FROM pg_db_role_setting LEFT JOIN pg_database d ON d.oid = setdatabase LEFT JOIN pg_roles r ON r.oid = setrole ORDER BY setdatabase, setrole;
+----
+database:name | role:name | setconfig:_text
+* | * | {timeball.max_offset=250ms,timeball.uncertainty=static}
+* | root | {extra_float_digits=1,statement_timeout=1min}
+postgres | * | {"search_path=x, public",timezone=Asia/Tokyo,work_mem=8MB}
+postgres | root | {lock_timeout=1000}
+SELECT 4
+
+SHOW statement_timeout;
+----
+statement_timeout:text
+0
+SHOW
+
+ALTER DATABASE postgres RESET work_mem; ALTER DATABASE postgres SET timezone TO DEFAULT; ALTER ROLE root RESET ALL; ALTER ROLE root IN DATABASE postgres RESET lock_timeout; ALTER ROLE ALL RESET ALL;
+----
+ALTER DATABASE
+ALTER DATABASE
+ALTER ROLE
+ALTER ROLE
+ALTER ROLE
+
+SELECT setdatabase, setrole, unnest(setconfig) FROM pg_db_role_setting;
+----
+setdatabase:oid | setrole:oid | unnest:text
+5 | 0 | search_path=x, public
+SELECT 1
+
+ALTER DATABASE postgres RESET ALL;
+----
+ALTER DATABASE
 
 ALTER USER root PASSWORD 'SCRAM-SHA-256$4096:x';
 ----
 ERROR 0A000: ALTER USER is not supported
-  hint: There is one role, and nobody is asked for a password: none is kept. Settings are made with SET, or in the connection's options.
+  hint: There is one role, and nobody is asked for a password: none is kept. It has settings: SET, RESET.
 
 ALTER DEFAULT PRIVILEGES FOR ROLE root IN SCHEMA public GRANT ALL ON TABLES TO root;
 ----

@@ -4,6 +4,7 @@ mod catalog;
 mod checks;
 mod choice;
 mod cursors;
+mod defaults;
 mod held;
 mod loads;
 mod online;

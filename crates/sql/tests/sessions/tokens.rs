@@ -139,6 +139,51 @@ fn renewed_is_renewed_for_all_sessions() {
     assert!(refused(&mut b, &after).contains("incarnation 2 of the cluster, and this is 4"));
 }
 
+/// Keys are rotated without anybody being turned away, and not for ever.
+#[test]
+fn rotated_keys_are_taken_side_by_side() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)");
+    let first = token(&mut a);
+    assert_eq!(state_of(&mut a, "BEGIN; ALTER SYSTEM ROTATE TOKENS"), "25001");
+    run(&mut a, "ROLLBACK; SELECT 1");
+    run(&mut a, "ALTER SYSTEM ROTATE TOKENS");
+    let second = token(&mut a);
+    assert_ne!(first, second);
+    // The other session has not looked at the catalog since: it asks for the key that it does not know.
+    assert_eq!(run(&mut b, &format!("SELECT count(*) FROM t AS OF SYSTEM TIME '{second}'")), ["1"]);
+    for session in [&mut a, &mut b] {
+        take(session, &first).expect("on its way when keys were rotated");
+        take(session, &second).expect("of now");
+    }
+    run(&mut b, "ALTER SYSTEM ROTATE TOKENS");
+    take(&mut a, &second).expect("on its way when keys were rotated");
+    assert!(refused(&mut a, &first).contains("out of use"));
+    run(&mut b, "ALTER SYSTEM RENEW TOKENS");
+    assert!(refused(&mut a, &second).contains("incarnation 1 of the cluster, and this is 2"));
+}
+
+/// A copy of this cluster ran on a machine whose clock was a day ahead, and signed with the same key.
+#[test]
+fn an_absurd_token_is_refused_and_the_session_goes_on() {
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    run(&mut session(&db), "CREATE TABLE t (id int PRIMARY KEY)");
+    let ahead = kv.copied();
+    ahead.advance_us(86_400_000_000);
+    let mut there = session(&open(ahead));
+    run(&mut there, "INSERT INTO t VALUES (1)");
+    let absurd = token(&mut there);
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE u (id int PRIMARY KEY)");
+    let before = token(&mut a);
+    assert!(refused(&mut a, &absurd).contains("future"));
+    assert!(token(&mut a) < absurd && token(&mut a) >= before);
+    run(&mut a, "INSERT INTO u VALUES (1)");
+    assert_eq!(state_of(&mut a, &format!("SELECT * FROM u AS OF SYSTEM TIME '{absurd}'")), "22023");
+}
+
 /// An application whose services tell each other of rows that they wrote, with a token, while an operator puts copies back. Says what broke.
 fn tell_each_other(seed: u64, signed: bool) -> Result<u32, String> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

@@ -1,6 +1,6 @@
 //! Catalogs that are the same in every database, or that describe the server and the session.
 
-use super::rows::{RowBuilder, parse_file};
+use super::rows::{RowBuilder, parse_file, text_array};
 use super::{OWNER_OID, PG_CATALOG_OID, Source, TIMEBALL_INTERNAL_OID, TIMEBALL_OID, VirtualTable};
 use crate::SqlError;
 use crate::catalog::extension::{
@@ -22,6 +22,7 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>
         "pg_available_extensions" | "pg_available_extension_versions" => {
             return Ok(available_extensions(table, source));
         }
+        "pg_db_role_setting" => return Ok(defaults(table, source)),
         "pg_settings" => return Ok(settings(table, source)),
         "pg_database" => return databases(table, source),
         "pg_roles" | "pg_authid" => return Ok(vec![role(table, source)]),
@@ -66,6 +67,15 @@ fn extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
     };
     let own = source.catalog.current_database().extensions;
     [language, internal].into_iter().chain(own.iter().map(row)).collect()
+}
+
+fn defaults(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    let row = |of: &crate::catalog::DefaultsOf| {
+        let settings = of.settings.iter().map(|(name, value)| format!("{name}={value}"));
+        let row = RowBuilder::new(table).set("setdatabase", of.database).set("setrole", of.role);
+        row.set("setconfig", text_array(settings)).done()
+    };
+    source.catalog.defaults().rows().iter().map(row).collect()
 }
 
 fn available_extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {

@@ -41,7 +41,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// OID of the role that owns everything.
-pub(crate) const OWNER_OID: Oid = 10;
+pub(crate) const OWNER_OID: Oid = crate::catalog::role::ROLE_OID;
 /// OID of the schema `pg_catalog`.
 pub(crate) const PG_CATALOG_OID: Oid = 11;
 /// OID of the schema `information_schema`.

@@ -171,6 +171,10 @@ impl Kv for MemoryKv {
                 return Err(KvError::SnapshotUnavailable { asked, reason: "it lies in the future".into(), key: None });
             }
             Some(asked) => asked,
+            None if options.token > now => {
+                let (asked, reason) = (options.token, "it lies in the future".into());
+                return Err(KvError::SnapshotUnavailable { asked, reason, key: None });
+            }
             None => now,
         };
         state.next_txn += 1;
