@@ -22,6 +22,7 @@ mod catalogue;
 mod clock_rsm_model;
 mod clock_si;
 mod clock_si_model;
+mod consistency;
 mod index;
 mod page;
 mod provenance;
@@ -196,6 +197,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(clock_si_model::ClockSiModel),
         Box::new(clock_rsm_model::ClockRsmModel),
         Box::new(clock_si::ClockSi),
+        Box::new(consistency::ByConsistency),
         Box::new(bounds::Bounds),
     ]
 }

@@ -6,7 +6,7 @@ use super::{Partitions, Protocol, Sessions, Talk};
 use crate::cluster::{Act, Class, Input, Place};
 use crate::machine::{Engine, Failure};
 use bytes::Bytes;
-use clock::Timestamp;
+use clock::{LadderLimits, Timestamp};
 use node::cluster::{
     Class as NodeClass, ClusterOptions, Founding, Input as Told, LogLimits, Member, Message, NodeId, Opening, Outgoing,
     Outputs, Record, RecordNumber, VERSION_MAX, VERSION_MIN,
@@ -25,6 +25,10 @@ const CLUSTER: u64 = 0x7a12;
 const SEGMENT_BYTES: u64 = 4 << 20;
 /// Timers below this are of what was held for a clock; this one is of what rule 1 holds back.
 const DUE: u64 = u64::MAX;
+/// Clocks that may be off by more serve nothing.
+const ERROR_NS_MAX: u64 = 1_000_000_000;
+/// A range that another is to lead is handed over to it every so many ticks, until it does.
+const HAND_OVER_TICKS: u64 = 5;
 /// It flushes every so many ticks.
 const FLUSH_TICKS: u64 = 50;
 
@@ -53,6 +57,8 @@ pub enum Body {
 
 /// A partition.
 pub struct Partition {
+    /// The range that is led here.
+    own: RangeId,
     member: Arc<Member<Engine>>,
     log: Log,
     waiting: VecDeque<Record>,
@@ -73,6 +79,10 @@ pub struct Partition {
 
 fn node_of(machine: usize) -> NodeId {
     NodeId(u32::try_from(machine).unwrap_or(0) + 1)
+}
+
+fn range_of(partition: usize) -> RangeId {
+    RangeId(partition as u64 + 1)
 }
 
 fn machine_of(node: NodeId) -> usize {
@@ -99,9 +109,9 @@ pub(super) fn start(system: &mut Partitions, place: &mut Place<'_, Talk>) -> Res
     let engine = system.engines[place.machine].clone();
     let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| fail(&e))?;
     let founding = |partition: usize| Founding {
-        range: RangeId(partition as u64 + 1),
+        range: range_of(partition),
         start: start_of(partition),
-        replicas: vec![node_of(partition)],
+        replicas: (0..system.setup.replicas).map(|n| node_of((partition + n) % system.setup.partitions)).collect(),
     };
     let options = ClusterOptions {
         cluster: CLUSTER,
@@ -111,7 +121,15 @@ pub(super) fn start(system: &mut Partitions, place: &mut Place<'_, Talk>) -> Res
         version: VERSION_MAX,
         seed: place.rng.draw(),
         limits: LogLimits::default(),
-        node_options: NodeOptions::default(),
+        // Whatever error a setup states is meant.
+        node_options: NodeOptions {
+            ladder: LadderLimits {
+                strict_error_ns: ERROR_NS_MAX,
+                hybrid_error_ns: ERROR_NS_MAX,
+                ..LadderLimits::default()
+            },
+            ..NodeOptions::default()
+        },
     };
     let opening = Opening::with(options, Arc::new(versions), &place.now, Sabotage::default()).map_err(|e| fail(&e))?;
     let member = opening.finish(&place.now).map_err(|e| fail(&e))?;
@@ -119,6 +137,7 @@ pub(super) fn start(system: &mut Partitions, place: &mut Place<'_, Talk>) -> Res
     let (asked, early, last_early, due, ticks) = Default::default();
     let durable = RecordNumber(log.durable());
     let mut partition = Partition {
+        own: range_of(place.machine),
         member,
         log,
         waiting,
@@ -143,7 +162,7 @@ impl Body {
     /// Whether it leads its range with a lease.
     pub(super) fn leads(&self) -> bool {
         let Body::Partition(p) = self else { return false };
-        p.member.ranges().into_iter().any(|range| p.member.status(range).is_some_and(|s| s.lease.is_some()))
+        p.leads(p.own)
     }
 
     /// One input of the world.
@@ -176,6 +195,9 @@ impl Partition {
                 self.ticks += 1;
                 self.tell(place, Told::Tick)?;
                 self.append(place)?;
+                if self.ticks.is_multiple_of(HAND_OVER_TICKS) {
+                    self.hand_over(place)?;
+                }
                 if self.ticks.is_multiple_of(FLUSH_TICKS) {
                     self.flush(place)?;
                 }
@@ -191,7 +213,7 @@ impl Partition {
             }
             Input::Peer { bytes, .. } => self.heard(system, place, &bytes)?,
             Input::Ask { client, talk: Talk::Do(number, task) } => {
-                let session = Session::new(task, system.setup.protocol.has_oracle());
+                let session = Session::new(task, system.setup.consistency, system.setup.protocol.has_oracle());
                 self.sessions.insert((client, number), session);
                 self.woken.lock().insert((client, number));
             }
@@ -208,6 +230,23 @@ impl Partition {
             }
         }
         self.run_sessions(system, place)
+    }
+
+    fn leads(&self, range: RangeId) -> bool {
+        self.member.status(range).is_some_and(|status| status.lease.is_some())
+    }
+
+    /// Each partition's own machine is to lead it.
+    fn hand_over(&mut self, place: &mut Place<'_, Talk>) -> Result<(), Failure> {
+        let others = self.member.ranges().into_iter().filter(|range| *range != self.own);
+        for range in others.filter(|range| self.leads(*range)).collect::<Vec<_>>() {
+            let to = NodeId(u32::try_from(range.0).unwrap_or(0));
+            // What is refused now is asked for again.
+            let _ = self.member.hand_over(&place.now, range, to);
+            let out = self.member.drain(&place.now);
+            self.see_to(place, out, Timestamp::MIN)?;
+        }
+        Ok(())
     }
 
     /// A message of another member: at once, or once this machine's clock has passed the snapshot that it is of.

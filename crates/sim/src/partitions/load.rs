@@ -75,6 +75,17 @@ pub enum Shape {
         /// How old the snapshot is, microseconds.
         age_us: u64,
     },
+    /// Reads one item, or writes it, of one partition.
+    One {
+        /// How many partitions further than its own.
+        further: usize,
+        /// Items of a partition.
+        items: u64,
+        /// It writes.
+        writes: bool,
+        /// How old the snapshot is, microseconds.
+        age_us: u64,
+    },
     /// Writes so many of the hot items.
     UpdateHot {
         /// Items that are hot.
@@ -131,6 +142,13 @@ impl Shape {
                     false => rng.range(*hot, *items),
                 };
                 task.gets = (0..*reads).map(|_| (home, item(rng))).collect();
+            }
+            Shape::One { further, items, writes, age_us } => {
+                let one = ((home + further) % partitions, rng.below(*items));
+                (task.age_us, task.gets) = (*age_us, if *writes { Vec::new() } else { vec![one] });
+                if *writes {
+                    (task.kind, task.writes) = (Kind::Update, vec![one]);
+                }
             }
             Shape::UpdateHot { hot, writes } => {
                 task.kind = Kind::Update;

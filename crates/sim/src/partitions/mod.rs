@@ -1,6 +1,6 @@
 //! Partitions that clients ask: experiments about latency and throughput, measured on virtual time.
 //!
-//! Each partition is one range with one replica on a machine of its own, as 004 chapter 2 has it. On the machine runs the product's brain, a
+//! Each partition is one range with one replica on a machine of its own, as 004 chapter 2 has it (or with several, led by the first: [`Setup::replicas`]). On the machine runs the product's brain, a
 //! `node::cluster::Member`, over its log and store; a client asks the machine of its own partition, which runs the whole transaction and asks
 //! other partitions for what lies there. So what a transaction does, certifies and waits for is the product's code, and what that costs in
 //! messages, syncs and processor time is the world's ([`crate::cluster::Model`], and [`Costs`] for what requests cost).
@@ -23,6 +23,7 @@ mod load;
 mod session;
 
 pub use load::{Kind, Shape, Task};
+pub use node::Consistency;
 
 use crate::clock::ClockKind;
 use crate::cluster::{Cluster, Desk, Heard, Input, Latency, Layout, Model, Operation, Place, System, Weather};
@@ -71,6 +72,10 @@ pub struct Setup {
     pub partitions: usize,
     /// Where timestamps come from.
     pub protocol: Protocol,
+    /// Replicas of each: on its own machine, which leads, and on the next ones; an odd number, at most as many as there are partitions.
+    pub replicas: usize,
+    /// How transactions begin.
+    pub consistency: Consistency,
     /// Clients at each partition that has any; they stand at its site, and ask it.
     pub clients_each: usize,
     /// Which partitions have clients.

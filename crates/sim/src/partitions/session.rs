@@ -34,6 +34,7 @@ enum Step {
 /// See the module.
 pub(super) struct Session {
     task: Task,
+    consistency: Consistency,
     steps: VecDeque<Step>,
     /// Timestamps of the oracle that it needs yet, before it begins and before it commits.
     wants_begin: bool,
@@ -50,7 +51,7 @@ fn value() -> Bytes {
 
 impl Session {
     /// `oracle`: timestamps come from there.
-    pub fn new(task: Task, oracle: bool) -> Self {
+    pub fn new(task: Task, consistency: Consistency, oracle: bool) -> Self {
         let scans = task.reads.iter().map(|(partition, first, items)| {
             Step::Scan(Span { start: key(*partition, *first), end: key(*partition, first + items) })
         });
@@ -58,7 +59,7 @@ impl Session {
         let puts = task.writes.iter().map(|(partition, item)| Step::Put(key(*partition, *item)));
         let steps = scans.chain(gets).chain(puts).collect();
         let wants_commit = oracle && !task.writes.is_empty();
-        Session { task, steps, wants_begin: oracle, wants_commit, asking: false, txn: None }
+        Session { task, consistency, steps, wants_begin: oracle, wants_commit, asking: false, txn: None }
     }
 
     /// The snapshot that it reads from, once it has begun.
@@ -93,7 +94,7 @@ impl Session {
             };
             let options = BeginOptions {
                 isolation: Isolation::Snapshot,
-                consistency: Consistency::Token,
+                consistency: self.consistency,
                 read_only: self.task.writes.is_empty(),
                 as_of: (self.task.age_us > 0).then(past),
                 ..BeginOptions::default()

@@ -5,6 +5,8 @@ fn setup(protocol: Protocol, partitions: usize, shapes: Vec<Shape>) -> Setup {
     Setup {
         partitions,
         protocol,
+        replicas: 1,
+        consistency: node::Consistency::Token,
         clients_each: 2,
         homes: (0..partitions).collect(),
         shapes,

@@ -6,7 +6,7 @@
 
 use crate::experiments::{Values, values};
 use sim::cluster::{Latency, Model};
-use sim::partitions::{Costs, Kind, Outcome, Protocol, Setup, Shape};
+use sim::partitions::{Consistency, Costs, Kind, Outcome, Protocol, Setup, Shape};
 
 /// A millisecond.
 pub const MS: u64 = 1_000_000;
@@ -24,6 +24,8 @@ pub fn base() -> Setup {
     Setup {
         partitions: 1,
         protocol: Protocol::Ratchet,
+        replicas: 1,
+        consistency: Consistency::Token,
         clients_each: 1,
         homes: Vec::new(),
         shapes: Vec::new(),
