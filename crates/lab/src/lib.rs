@@ -8,5 +8,6 @@
 pub mod bench;
 pub mod client;
 pub mod clock;
+pub mod cluster;
 pub mod experiments;
 pub mod plot;

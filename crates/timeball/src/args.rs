@@ -48,6 +48,7 @@ As a member of a cluster (several nodes with the same --join, then `timeball ini
   --join A,B,C            HOST:PORT of all nodes that found the cluster, this one's --peer-addr among them;
                           of some nodes of a cluster that there is: this node joins it
   --peer-addr HOST:PORT   where the other nodes reach this one (127.0.0.1:26357)
+  --peer-listen-addr H:P  where it listens for them, if that is another address: behind a NAT, a proxy, in a container
   --locality TIERS        where it stands: region=eu,zone=a
 A store that is a member already needs none of these. Nodes on several machines need --clock.
 SIGTERM or SIGINT lets statements end and stops within 10 seconds.
@@ -288,13 +289,14 @@ fn nanos(duration: Duration) -> u64 {
 
 fn start(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
     let (mut node, mut store) = (node_defaults(), None);
-    let mut join = JoinOptions { peer_addr: None, join: Vec::new(), locality: String::new() };
+    let mut join = JoinOptions { peer_addr: None, peer_listen_addr: None, join: Vec::new(), locality: String::new() };
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(Command::Help(HELP_START)),
             Long("store") => store = Some(PathBuf::from(parser.value()?)),
             Long("join") => join.join = parser.value()?.parse_with(cluster::addresses)?,
             Long("peer-addr") => join.peer_addr = Some(parser.value()?.string()?),
+            Long("peer-listen-addr") => join.peer_listen_addr = Some(parser.value()?.string()?),
             Long("locality") => join.locality = parser.value()?.parse_with(cluster::locality)?,
             Long(flag) => {
                 let flag = flag.to_owned();
@@ -524,12 +526,15 @@ mod tests {
     #[test]
     fn lab_commands() {
         assert!(matches!(line("timeball lab list"), Ok(Command::Lab(LabCommand::List))));
-        let Ok(Command::Lab(LabCommand::Run(o))) = line("timeball lab bounds --full --out D --resume --seed 7") else {
+        let Ok(Command::Lab(LabCommand::Run(o))) =
+            line("timeball lab bounds --full --out D --resume --seed 7 --binary B --dir T")
+        else {
             panic!("refused")
         };
         let (size, out) = (::lab::experiments::Size::Full, PathBuf::from("D"));
         let begin = ::lab::experiments::Begin::Resume;
-        assert_eq!(o, ::lab::experiments::Options { name: "bounds".into(), size, out, begin, seed: 7 });
+        let ground = ::lab::experiments::Ground { binary: "B".into(), dir: "T".into() };
+        assert_eq!(o, ::lab::experiments::Options { name: "bounds".into(), size, out, begin, seed: 7, ground });
         assert!(line("timeball lab bounds --anew --resume").unwrap_err().contains("one of them"));
         assert!(
             matches!(line("timeball lab index --out D"), Ok(Command::Lab(LabCommand::Index(d))) if d.ends_with("D"))

@@ -15,6 +15,7 @@ pub fn run(options: &BenchOptions) -> Result<(), String> {
         workers: options.workers,
         duration: options.duration,
         ramp_up: options.ramp_up,
+        spread: false,
         load: options.load,
         seed: options.seed,
     };

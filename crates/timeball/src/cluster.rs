@@ -44,6 +44,8 @@ const SERVES_MAX: Duration = Duration::from_secs(30);
 pub struct JoinOptions {
     /// Where its peers reach it; `None`: as the charter says, or [`PEER_ADDR`].
     pub peer_addr: Option<String>,
+    /// Where it listens for them; `None`: there.
+    pub peer_listen_addr: Option<String>,
     /// The nodes that found the cluster.
     pub join: Vec<String>,
     /// Where it stands: `region=eu,zone=a`.

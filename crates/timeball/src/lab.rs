@@ -1,6 +1,6 @@
 //! `timeball lab`: the seeds' experiments.
 
-use ::lab::experiments::{self, Begin, Options, SEED, Size};
+use ::lab::experiments::{self, Begin, Ground, Options, SEED, Size};
 use lexopt::prelude::*;
 use std::path::PathBuf;
 
@@ -12,6 +12,8 @@ timeball lab NAME [options]         runs one; writes its page (Markdown), tables
   --resume                go on where an interrupted run stopped
   --anew                  measure all points anew; needed where an interrupted run left some
   --seed N                seed of all choices (1)
+  --binary FILE           the program of the nodes, where an experiment starts clusters (this one)
+  --dir DIR               their data lie below (the system's folder for temporary files)
 timeball lab index [--out DIR]      writes the index of all tables and figures from the runs that DIR has
 ";
 
@@ -30,6 +32,7 @@ pub enum LabCommand {
 pub fn parse(parser: &mut lexopt::Parser) -> Result<Option<LabCommand>, lexopt::Error> {
     let (mut out, mut size, mut seed, mut name) = (PathBuf::from(OUT), Size::Usual, SEED, None);
     let mut begin = Begin::default();
+    let (mut binary, mut dir) = (None, std::env::temp_dir());
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(None),
@@ -40,6 +43,8 @@ pub fn parse(parser: &mut lexopt::Parser) -> Result<Option<LabCommand>, lexopt::
             Long("resume" | "anew") => {
                 return Err("--resume keeps what is there, --anew does not: give one of them".into());
             }
+            Long("binary") => binary = Some(PathBuf::from(parser.value()?)),
+            Long("dir") => dir = PathBuf::from(parser.value()?),
             Long("seed") => seed = parser.value()?.parse()?,
             Value(word) if name.is_none() => name = Some(word.string()?),
             other => return Err(other.unexpected()),
@@ -49,7 +54,11 @@ pub fn parse(parser: &mut lexopt::Parser) -> Result<Option<LabCommand>, lexopt::
         None => return Err("`timeball lab` needs the name of an experiment; `timeball lab list` has them".into()),
         Some("list") => LabCommand::List,
         Some("index") => LabCommand::Index(out),
-        Some(name) => LabCommand::Run(Options { name: name.into(), size, out, begin, seed }),
+        Some(name) => {
+            let own = || std::env::current_exe().map_err(|e| format!("where this program is: {e}; give --binary"));
+            let binary = binary.map_or_else(own, Ok)?;
+            LabCommand::Run(Options { name: name.into(), size, out, begin, seed, ground: Ground { binary, dir } })
+        }
     }))
 }
 

@@ -119,10 +119,15 @@ impl Serving {
         let own = known.as_ref().and_then(|known| known.charter.place(known.node));
         let address = join.peer_addr.clone().or(own.map(|place| place.addr.clone()));
         let address = address.unwrap_or_else(|| PEER_ADDR.to_owned());
+        let (listen_at, flag) = match &join.peer_listen_addr {
+            Some(listen_at) => (listen_at, "--peer-listen-addr"),
+            None => (&address, "--peer-addr"),
+        };
         let (listener, bound) =
-            server::server::bind(&address, "--peer-addr", options.server.insecure).map_err(|e| e.to_string())?;
-        // Port 0 takes a free one.
-        let found_at = if address.ends_with(":0") { bound.to_string() } else { address };
+            server::server::bind(listen_at, flag, options.server.insecure).map_err(|e| e.to_string())?;
+        // Port 0 takes a free one; one that others listen at in this node's place is theirs to say.
+        let is_free = address.ends_with(":0") && join.peer_listen_addr.is_none();
+        let found_at = if is_free { bound.to_string() } else { address };
         let founder =
             Founder::open(store.path().to_owned(), join.join.clone(), found_at, join.locality.clone(), ran_alone)?;
         let (listener, membership) = match known {

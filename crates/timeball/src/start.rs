@@ -9,7 +9,8 @@ use std::sync::mpsc::channel;
 /// Serves until a signal comes.
 pub fn run(options: &StartOptions) -> Result<(), String> {
     signals::block().map_err(|e| format!("cannot block signals: {e}"))?;
-    let joined = options.join.peer_addr.is_some() || !options.join.join.is_empty();
+    let join = &options.join;
+    let joined = join.peer_addr.is_some() || join.peer_listen_addr.is_some() || !join.join.is_empty();
     if joined || identity::load(&options.store)?.is_some() {
         return run_member(options);
     }

@@ -11,6 +11,7 @@ mod full;
 mod histories;
 mod hosts;
 mod join;
+mod lab;
 mod large;
 mod lists;
 mod locks;

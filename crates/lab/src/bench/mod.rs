@@ -8,10 +8,12 @@
 
 mod posts_and_likes;
 mod report;
+mod rows;
 mod sysbench;
 
 pub use posts_and_likes::PostsAndLikes;
 pub use report::{OperationReport, Report};
+pub use rows::Rows;
 pub use sysbench::{Statement, Sysbench};
 
 use crate::client::{Client, ClientError, Url};
@@ -74,6 +76,8 @@ pub struct Options {
     pub ramp_up: Duration,
     /// Tables and data are made anew.
     pub load: bool,
+    /// Workers begin at the hosts of the URL in turn, and not all at the first.
+    pub spread: bool,
     /// Seed of all choices.
     pub seed: u64,
 }
@@ -132,8 +136,9 @@ pub fn run(workload: &dyn Workload, options: &Options, mut progress: impl FnMut(
     }
     drop(first);
     let mut clients = Vec::new();
-    for _ in 0..options.workers {
-        let mut client = Client::connect(&options.url)?;
+    for worker in 0..options.workers {
+        let host = if options.spread { worker % options.url.hosts.len() } else { 0 };
+        let mut client = Client::connect_from(&options.url, host)?;
         workload.prepare(&mut client)?;
         clients.push(client);
     }

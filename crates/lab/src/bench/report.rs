@@ -22,6 +22,8 @@ pub struct OperationReport {
     pub mean_us: f64,
     /// Percentiles 50, 95 and 99, and the greatest, microseconds.
     pub percentiles_us: [u64; 4],
+    /// All latencies, microseconds.
+    pub latencies: Histogram<u64>,
 }
 
 impl OperationReport {
@@ -33,6 +35,7 @@ impl OperationReport {
             per_second: h.len() as f64 / seconds,
             mean_us: h.mean(),
             percentiles_us: [at(0.5), at(0.95), at(0.99), h.max()],
+            latencies: h.clone(),
         }
     }
     fn json(&self) -> Value {

@@ -99,6 +99,14 @@ impl Client {
         connect::connect(url, 0)
     }
 
+    /// As [`Client::connect`], the hosts from this one on first.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn connect_from(url: &Url, host: usize) -> Result<Client, ClientError> {
+        connect::connect(url, host)
+    }
+
     /// As [`Client::connect`], in place of one that was lost: the hosts after its own first.
     ///
     /// # Errors

@@ -34,6 +34,7 @@ pub use index::index;
 pub use run::{Begin, Options, SEED, run};
 pub use table::{Cell, Table};
 
+use crate::cluster::ClusterError;
 use crate::plot::{Bars, Chart, Drawing};
 use std::collections::BTreeMap;
 use std::io;
@@ -62,8 +63,17 @@ pub struct Scope {
 /// The numbers of a point, by name (units last).
 pub type Values = BTreeMap<String, f64>;
 
-/// How a point is measured: with a seed of its own.
-pub type Measure = Box<dyn Fn(u64) -> Result<Values, LabError>>;
+/// How a point is measured: with a seed of its own, and what it needs of this machine.
+pub type Measure = Box<dyn Fn(u64, &Ground) -> Result<Values, LabError>>;
+
+/// What points that are measured on real clusters need of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ground {
+    /// The program of the nodes.
+    pub binary: PathBuf,
+    /// Where their data lie: below this folder.
+    pub dir: PathBuf,
+}
 
 /// One measurement of an experiment.
 pub struct Point {
@@ -76,7 +86,23 @@ pub struct Point {
 impl Point {
     /// A point.
     pub fn new(name: impl Into<String>, measure: impl Fn(u64) -> Result<Values, LabError> + 'static) -> Self {
+        Point { name: name.into(), measure: Box::new(move |seed, _| measure(seed)) }
+    }
+
+    /// A point that is measured on this machine.
+    pub fn here(name: impl Into<String>, measure: impl Fn(u64, &Ground) -> Result<Values, LabError> + 'static) -> Self {
         Point { name: name.into(), measure: Box::new(measure) }
+    }
+
+    /// A point that is measured on a real cluster.
+    pub fn on_cluster(
+        name: impl Into<String>,
+        measure: impl Fn(u64, &Ground) -> Result<Values, ClusterError> + 'static,
+    ) -> Self {
+        let name = name.into();
+        let point = name.clone();
+        let failed = move |error: ClusterError| LabError::Point { point: point.clone(), reason: error.to_string() };
+        Point { name, measure: Box::new(move |seed, ground| measure(seed, ground).map_err(&failed)) }
     }
 }
 
@@ -93,6 +119,11 @@ impl Measured {
     /// A number of a point; not a number where it is missing.
     pub fn get(&self, point: &str, name: &str) -> f64 {
         self.0.get(point).and_then(|values| values.get(name)).copied().unwrap_or(f64::NAN)
+    }
+
+    /// A number of all points that have it.
+    pub fn all(&self, name: &str) -> Vec<f64> {
+        self.0.values().filter_map(|values| values.get(name)).copied().collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::page::page;
 use super::provenance::Provenance;
 use super::record::Record;
-use super::{Experiment, LabError, Point, Report, Scope, Size, Table, all};
+use super::{Experiment, Ground, LabError, Point, Report, Scope, Size, Table, all};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -33,6 +33,8 @@ pub struct Options {
     pub begin: Begin,
     /// Seed of all choices.
     pub seed: u64,
+    /// For experiments on real clusters.
+    pub ground: Ground,
 }
 
 /// The usual seed.
@@ -88,7 +90,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<PathBuf,
         Record::is_finished(&options.out, experiment.as_ref())?;
     }
     let mut record = Record::open(&options.out, experiment.name(), scope, begin == Begin::Resume)?;
-    measure(experiment.as_ref(), scope, &mut record, &mut progress)?;
+    measure(experiment.as_ref(), scope, &options.ground, &mut record, &mut progress)?;
     let report = experiment.report(&record.measured, scope);
     files(&options.out, experiment.as_ref(), &report)?;
     let (begun, here) = (&record.begun, Provenance::here());
@@ -116,6 +118,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<PathBuf,
 fn measure(
     experiment: &dyn Experiment,
     scope: Scope,
+    ground: &Ground,
     record: &mut Record,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), LabError> {
@@ -129,7 +132,7 @@ fn measure(
     let begun = Instant::now();
     for (done, (n, point)) in missing.iter().enumerate() {
         let started = Instant::now();
-        let values = (point.measure)(seed_of(scope.seed, &point.name))?;
+        let values = (point.measure)(seed_of(scope.seed, &point.name), ground)?;
         let took_s = started.elapsed().as_secs_f64();
         record.add(&point.name, values, took_s)?;
         let left_s = begun.elapsed().as_secs_f64() / (done + 1) as f64 * (missing.len() - done - 1) as f64;

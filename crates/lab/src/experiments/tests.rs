@@ -1,7 +1,7 @@
 //! The frame: points are kept, a run goes on where it stopped, one seed gives one set of files.
 
 use super::catalogue::ITEMS;
-use super::{Begin, LabError, Measured, Options, Scope, Size, all, index, list, run};
+use super::{Begin, Ground, LabError, Measured, Options, Scope, Size, all, index, list, run};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,14 @@ impl Drop for Folder {
 
 fn options(name: &str, out: &Path, resume: bool) -> Options {
     let begin = if resume { Begin::Resume } else { Begin::UnlessUnfinished };
-    Options { name: name.into(), size: Size::Quick, out: out.to_owned(), begin, seed: 1 }
+    Options {
+        name: name.into(),
+        size: Size::Quick,
+        out: out.to_owned(),
+        begin,
+        seed: 1,
+        ground: Ground { binary: "/nonexistent".into(), dir: "/nonexistent".into() },
+    }
 }
 
 /// All CSV files of a folder, by name.

@@ -75,6 +75,7 @@ pub(super) fn keys(ddl: &Ddl, catalog: &Snapshot, database: Oid, path: &[String]
         | Ddl::AlterTable { name, .. }
         | Ddl::CreateView { name, .. }
         | Ddl::SetSchema { name, .. }
+        | Ddl::SplitIndex { name, .. }
         | Ddl::Comment { table: name, .. } => names.relation(name),
         Ddl::CreateIndex(index) => {
             names.relation(&index.table);

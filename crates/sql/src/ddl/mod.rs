@@ -97,6 +97,7 @@ impl Run<'_> {
             Ddl::Drop { kind, names, if_exists, cascade } => self.drop(*kind, names, *if_exists, *cascade)?,
             Ddl::Truncate { names, restart_identity, cascade } => self.truncate(names, *restart_identity, *cascade)?,
             Ddl::Rename { kind, name, if_exists, to } => self.rename(*kind, name, *if_exists, to)?,
+            Ddl::SplitIndex { name, if_exists, rows } => self.split_index(name, *if_exists, rows)?,
             Ddl::RenewTokens { rotate } => self.renew_tokens(*rotate)?,
             Ddl::SetDefault { of, change } => self.set_default(of, change)?,
             Ddl::SetSchema { kind, name, if_exists, schema } => self.set_schema(*kind, name, *if_exists, schema)?,

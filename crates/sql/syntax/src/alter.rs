@@ -228,7 +228,7 @@ fn action(r: &mut Reader) -> Result<AlterAction, SqlError> {
         }
     }
     if r.take("SPLIT AT") {
-        return split(r);
+        return Ok(AlterAction::SplitAt(split(r)?));
     }
     if r.peek_words("ENABLE")
         || r.peek_words("DISABLE")
@@ -325,15 +325,14 @@ fn column_change(r: &mut Reader) -> Result<ColumnChange, SqlError> {
 }
 
 /// `VALUES (1, 'a'), (2)`: constant expressions, as SQL text.
-fn split(r: &mut Reader) -> Result<AlterAction, SqlError> {
+fn split(r: &mut Reader) -> Result<Vec<Vec<String>>, SqlError> {
     r.expect("VALUES")?;
-    let rows = r.separated(|r| {
+    r.separated(|r| {
         r.expect_token(&Token::LParen)?;
         let row = r.separated(|r| Ok(r.expression_text()?.1))?;
         r.expect_token(&Token::RParen)?;
         Ok(row)
-    })?;
-    Ok(AlterAction::SplitAt(rows))
+    })
 }
 
 /// ALTER INDEX, VIEW, SEQUENCE.
@@ -342,6 +341,9 @@ fn object(r: &mut Reader, kind: ObjectKind) -> Result<Command, SqlError> {
     let name = r.name()?;
     if r.take("RENAME TO") {
         return Ok(ddl(Ddl::Rename { kind, name, if_exists, to: r.identifier()? }));
+    }
+    if kind == ObjectKind::Index && r.take("SPLIT AT") {
+        return Ok(ddl(Ddl::SplitIndex { name, if_exists, rows: split(r)? }));
     }
     if kind == ObjectKind::View && r.take("RENAME") {
         r.take("COLUMN");

@@ -166,6 +166,15 @@ pub enum Ddl {
         /// The new schema.
         schema: String,
     },
+    /// ALTER INDEX .. SPLIT AT VALUES
+    SplitIndex {
+        /// Which.
+        name: Name,
+        /// IF EXISTS
+        if_exists: bool,
+        /// Values of its first columns, as SQL text.
+        rows: Vec<Vec<String>>,
+    },
     /// ALTER SYSTEM RENEW TOKENS, ROTATE TOKENS
     RenewTokens {
         /// ROTATE: what was signed with the key before is taken for a while.

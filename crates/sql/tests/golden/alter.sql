@@ -264,6 +264,46 @@ ALTER TABLE k SPLIT AT VALUES (1, 2);
 ----
 ERROR 42601: SPLIT AT gives 2 values, but the primary key of "k" has 1 columns
 
+CREATE TABLE ki (a int PRIMARY KEY, b int, c text); CREATE INDEX ki_b ON ki (b DESC, c); CREATE INDEX ki_e ON ki ((b + 1)); INSERT INTO ki SELECT g, g % 10, 'c' FROM generate_series(1, 30) g;
+ALTER INDEX ki_b SPLIT AT VALUES (7), (3, 'b'); ALTER INDEX ki_pkey SPLIT AT VALUES (10); SELECT count(*) FROM ki WHERE b BETWEEN 2 AND 8; SELECT a FROM ki WHERE b = 3 ORDER BY a;
+----
+CREATE TABLE
+CREATE INDEX
+CREATE INDEX
+INSERT 0 30
+ALTER INDEX
+ALTER INDEX
+count:int8
+21
+SELECT 1
+a:int4
+3
+13
+23
+SELECT 3
+
+ALTER INDEX ki_b SPLIT AT VALUES (1, 'x', 2);
+----
+ERROR 42601: SPLIT AT gives 3 values, but the index "ki_b" has 2 columns
+
+ALTER INDEX ki_b SPLIT AT VALUES (NULL);
+----
+ERROR 22023: SPLIT AT gives NULL for b: a boundary lies at a value
+
+ALTER INDEX ki_e SPLIT AT VALUES (1);
+----
+ERROR 0A000: SPLIT AT by an expression (the index "ki_e" has one) is not supported
+
+ALTER INDEX ki SPLIT AT VALUES (1);
+----
+ERROR 42809: "ki" is not an index
+
+ALTER INDEX IF EXISTS ki_none SPLIT AT VALUES (1); DROP TABLE ki;
+----
+NOTICE: relation "ki_none" does not exist, skipping
+ALTER INDEX
+DROP TABLE
+
 BEGIN; CREATE TABLE big (a int, b int); INSERT INTO big SELECT 1, 2; ALTER TABLE big ADD PRIMARY KEY (a); SELECT * FROM big WHERE a = 1; COMMIT;
 ----
 BEGIN
