@@ -7,11 +7,11 @@ use crate::cluster::{Act, Class, Input, Place};
 use crate::machine::{Engine, Failure};
 use bytes::Bytes;
 use clock::{LadderLimits, Timestamp};
+use node::NodeOptions;
 use node::cluster::{
     Class as NodeClass, ClusterOptions, Founding, Input as Told, LogLimits, Member, Message, NodeId, Opening, Outgoing,
     Outputs, Record, RecordNumber, VERSION_MAX, VERSION_MIN,
 };
-use node::{NodeOptions, Sabotage};
 use parking_lot::Mutex;
 use protocol::txn::RangeId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -131,7 +131,7 @@ pub(super) fn start(system: &mut Partitions, place: &mut Place<'_, Talk>) -> Res
             ..NodeOptions::default()
         },
     };
-    let opening = Opening::with(options, Arc::new(versions), &place.now, Sabotage::default()).map_err(|e| fail(&e))?;
+    let opening = Opening::with(options, Arc::new(versions), &place.now, system.sabotage()).map_err(|e| fail(&e))?;
     let member = opening.finish(&place.now).map_err(|e| fail(&e))?;
     let (waiting, syncing, held, woken, sessions, to_ask) = Default::default();
     let (asked, early, last_early, due, ticks) = Default::default();
@@ -213,7 +213,10 @@ impl Partition {
             }
             Input::Peer { bytes, .. } => self.heard(system, place, &bytes)?,
             Input::Ask { client, talk: Talk::Do(number, task) } => {
-                let session = Session::new(task, system.setup.consistency, system.setup.protocol.has_oracle());
+                // Of each client's transactions, and of each one's writes, fewer than 2^16.
+                let id = (client as u64 + 1) << 48 | number << 16;
+                let setup = &system.setup;
+                let session = Session::new(task, setup.consistency, setup.protocol.has_oracle(), id);
                 self.sessions.insert((client, number), session);
                 self.woken.lock().insert((client, number));
             }
@@ -294,7 +297,9 @@ impl Partition {
                 Standing::Oracle => self.to_ask.push_back(id),
                 Standing::Brain => {}
                 Standing::Ended(committed) => {
-                    self.sessions.remove(&id);
+                    if let Some(session) = self.sessions.remove(&id).filter(|_| system.history.is_some()) {
+                        system.seen.insert(id, session.seen);
+                    }
                     place.act(Act::Tell(id.0, Talk::Done(id.1, committed)));
                 }
             }

@@ -164,6 +164,13 @@ pub(super) fn key(partition: usize, item: u64) -> Bytes {
     Bytes::from([&(partition as u16 + 1).to_be_bytes()[..], &item.to_be_bytes()].concat())
 }
 
+/// The number of a key: none other has it, below 2^48 items.
+pub(super) fn number(key: &[u8]) -> u64 {
+    // Two bytes of the partition, and the lower six of eight of the item.
+    let bytes = key.iter().take(2).chain(key.iter().skip(4));
+    bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 /// The first key of a partition's range; the first range begins at the empty key.
 pub(super) fn start(partition: usize) -> Bytes {
     if partition == 0 { Bytes::new() } else { key(partition, 0) }
@@ -171,8 +178,16 @@ pub(super) fn start(partition: usize) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Shape, key, start};
+    use super::{Kind, Shape, key, number, start};
     use crate::rng::Rng;
+
+    #[test]
+    fn keys_have_numbers_of_their_own() {
+        assert_eq!(
+            [number(&key(0, 7)), number(&key(1, 7)), number(&key(0, 0x1_0000))],
+            [1 << 48 | 7, 2 << 48 | 7, 1 << 48 | 0x1_0000]
+        );
+    }
 
     #[test]
     fn transactions_touch_what_their_shape_says() {

@@ -13,6 +13,8 @@
 //! * *literal waiting*: a request of another partition waits until the clock has passed its snapshot (004 algorithm 1, lines 19-22), where the brain
 //!   sets its hybrid clock instead.
 //!
+//! Whether the brain's transactions keep what they promise is judged, too ([`judge`]): by `checker`, of what clients read and wrote.
+//!
 //! Invariants: a run is a function of its setup and seed; clients are closed loops; what ends before the ramp-up is over is not counted.
 //!
 //! Caveat: conventional SI's snapshot would be the oracle's number; here the brain's own snapshot is used after the oracle was asked. That is at
@@ -32,7 +34,9 @@ use crate::rng::Rng;
 use crate::trace::{Show, Trace};
 use crate::world::START_NS;
 use body::Body;
-use std::collections::BTreeMap;
+use checker::{Action, History, Isolation, Op, Promises, Recency, Txn, Value, Verdict};
+use node::Sabotage;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where timestamps come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,9 +177,49 @@ pub struct Partitions {
     engines: Vec<Engine>,
     counting_from_ns: u64,
     outcome: Outcome,
+    /// Called with the switches of each member before it opens: a negative control breaks a rule here.
+    prepare: Option<fn(&Sabotage)>,
+    /// What clients did and saw, where that is judged; what machines know of it until a client hears.
+    history: Option<History>,
+    seen: BTreeMap<(usize, u64), session::Seen>,
 }
 
 impl Partitions {
+    fn new(setup: Setup, rng: &mut Rng) -> Self {
+        let client = |rng: &mut Rng| Client { rng: rng.fork(), number: 0, began_ns: 0, kind: Kind::Read };
+        let clients = (0..setup.clients_each * setup.partitions).map(|_| client(rng)).collect();
+        let engines = (0..setup.machines()).map(|_| Engine::default()).collect();
+        let (outcome, prepare, history, seen) = Default::default();
+        Partitions { setup, clients, engines, counting_from_ns: u64::MAX, outcome, prepare, history, seen }
+    }
+
+    fn sabotage(&self) -> Sabotage {
+        let sabotage = Sabotage::default();
+        self.prepare.into_iter().for_each(|prepare| prepare(&sabotage));
+        sabotage
+    }
+
+    /// A client heard how its transaction ended.
+    fn note(&mut self, client: usize, number: u64, committed: bool, (began, ended): (u64, u64)) {
+        let (Some(history), Some(seen)) = (&mut self.history, self.seen.remove(&(client, number))) else { return };
+        let read = |(key, snapshot, found): (u64, u64, Option<u64>)| {
+            let found = found.map(|id| Value { id, amount: 0 });
+            Op { began, action: Action::Read { key, snapshot: Some(snapshot), found } }
+        };
+        let write = |(key, id): (u64, u64)| Op { began, action: Action::Write { key, value: Value { id, amount: 0 } } };
+        history.txns.push(Txn {
+            id: (client as u64) << 32 | number,
+            session: u32::try_from(client).unwrap_or(u32::MAX),
+            isolation: Isolation::Snapshot,
+            recency: Recency::Any,
+            began,
+            ended,
+            outcome: if committed { checker::Outcome::Committed } else { checker::Outcome::Aborted },
+            position: seen.position,
+            ops: seen.reads.into_iter().map(read).chain(seen.writes.into_iter().map(write)).collect(),
+        });
+    }
+
     fn is_counted(&self, true_ns: u64) -> bool {
         true_ns >= self.counting_from_ns && true_ns < self.counting_from_ns + self.setup.length_ns
     }
@@ -250,11 +294,13 @@ impl System for Partitions {
                 if number != client.number {
                     return;
                 }
+                let times = (client.began_ns, desk.true_ns);
                 if self.is_counted(desk.true_ns) {
                     let at_ns = desk.true_ns - self.counting_from_ns;
                     let took_ns = desk.true_ns - client.began_ns;
                     self.outcome.ended.push(Ended { kind: client.kind, home, at_ns, took_ns, committed });
                 }
+                self.note(desk.client, number, committed, times);
                 self.ask(desk);
             }
             Heard::Timer(_) | Heard::Answer(..) => {}
@@ -282,6 +328,46 @@ impl System for Partitions {
 /// The brain failed, or partitions have no leaders.
 pub fn measure(setup: Setup) -> Result<Outcome, Failure> {
     let mut rng = Rng::new(setup.seed);
+    let system = Partitions::new(setup, &mut rng);
+    run(system, rng).map(|system| system.outcome)
+}
+
+/// As [`measure`], and judged: every transaction has one snapshot, which shows what was committed at or below it, whole, and nothing else. `prepare`
+/// is called with the switches of each member.
+///
+/// # Errors
+/// As those of [`measure`].
+pub fn judge(setup: Setup, prepare: Option<fn(&Sabotage)>) -> Result<Verdict, Failure> {
+    let mut rng = Rng::new(setup.seed);
+    let system = Partitions { prepare, history: Some(History::default()), ..Partitions::new(setup, &mut rng) };
+    let mut history = run(system, rng)?.history.unwrap_or_default();
+    // What was under way at the end has no outcome; what it wrote may have been read.
+    let ended: BTreeSet<u64> = written(&history);
+    for op in history.txns.iter_mut().flat_map(|txn| &mut txn.ops) {
+        if let Action::Read { key, snapshot: Some(_), found: Some(value) } = &op.action
+            && !ended.contains(&value.id)
+        {
+            let (key, value) = (*key, *value);
+            op.action = Action::Read { key, snapshot: None, found: Some(value) };
+        }
+    }
+    let unread = |op: &Op| !matches!(op.action, Action::Read { snapshot: None, .. });
+    history.txns.iter_mut().for_each(|txn| txn.ops.retain(unread));
+    Ok(checker::judge(&history, &Promises { bounds_hold: true, bank: None }))
+}
+
+/// Numbers of all values that ended transactions wrote.
+fn written(history: &History) -> BTreeSet<u64> {
+    let ops = history.txns.iter().flat_map(|txn| &txn.ops);
+    ops.filter_map(|op| match op.action {
+        Action::Write { value, .. } => Some(value.id),
+        _ => None,
+    })
+    .collect()
+}
+
+fn run(system: Partitions, rng: Rng) -> Result<Partitions, Failure> {
+    let setup = &system.setup;
     let offset_us = |machine: usize| setup.clock_offsets_us.get(machine).copied().unwrap_or(0);
     let clocks = (0..setup.machines())
         .map(|machine| ClockKind::Fixed { offset_us: offset_us(machine), error_us: setup.clock_error_us });
@@ -294,11 +380,7 @@ pub fn measure(setup: Setup) -> Result<Outcome, Failure> {
         clocks: clocks.collect(),
         faults: Vec::new(),
     };
-    let client = |rng: &mut Rng| Client { rng: rng.fork(), number: 0, began_ns: 0, kind: Kind::Read };
-    let clients = (0..setup.clients_each * setup.partitions).map(|_| client(&mut rng)).collect();
-    let engines = (0..setup.machines()).map(|_| Engine::default()).collect();
     let (dies, ramp_up_ns, length_ns) = (setup.dies, setup.ramp_up_ns, setup.length_ns);
-    let system = Partitions { setup, clients, engines, counting_from_ns: u64::MAX, outcome: Outcome::default() };
     let mut world = Cluster::new(layout, system, rng, Trace::new(START_NS, Show::Nothing));
     world.found(FOUNDED_NS)?;
     world.begin_clients();
@@ -311,7 +393,7 @@ pub fn measure(setup: Setup) -> Result<Outcome, Failure> {
         left_ns -= after_ns;
     }
     world.go_on(left_ns)?;
-    Ok(std::mem::take(&mut world.system.outcome))
+    Ok(world.system)
 }
 
 /// Sessions of a machine, by client.

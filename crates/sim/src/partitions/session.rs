@@ -1,6 +1,6 @@
 //! One transaction at the machine that its client asked.
 
-use super::load::{Task, key};
+use super::load::{Task, key, number};
 use crate::machine::Engine;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
@@ -28,7 +28,7 @@ const ROWS_MAX: usize = 1_000;
 enum Step {
     Scan(Span),
     Get(Bytes),
-    Put(Bytes),
+    Put(Bytes, u64),
 }
 
 /// See the module.
@@ -42,24 +42,45 @@ pub(super) struct Session {
     /// It was asked for one.
     asking: bool,
     txn: Option<Transaction<Engine>>,
+    /// What it did.
+    pub seen: Seen,
 }
 
-/// A value of 64 bytes (004 section 2.6.1).
-fn value() -> Bytes {
-    Bytes::from_static(&[7; 64])
+/// A value of 64 bytes (004 section 2.6.1); the first eight say who wrote it.
+fn value(id: u64) -> Bytes {
+    let mut bytes = [7; 64];
+    bytes[..8].copy_from_slice(&id.to_le_bytes());
+    Bytes::copy_from_slice(&bytes)
+}
+
+/// Who wrote a value.
+fn written_by(value: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(*value.first_chunk()?))
+}
+
+/// What a transaction did, for its judge: keys as numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// Key, snapshot, who wrote what was found.
+    pub reads: Vec<(u64, u64, Option<u64>)>,
+    /// Key, and the number that its value has.
+    pub writes: Vec<(u64, u64)>,
+    /// Its commit timestamp, or its snapshot.
+    pub position: u64,
 }
 
 impl Session {
-    /// `oracle`: timestamps come from there.
-    pub fn new(task: Task, consistency: Consistency, oracle: bool) -> Self {
+    /// `oracle`: timestamps come from there. `id`: of its first value, and the others count on from it.
+    pub fn new(task: Task, consistency: Consistency, oracle: bool, id: u64) -> Self {
         let scans = task.reads.iter().map(|(partition, first, items)| {
             Step::Scan(Span { start: key(*partition, *first), end: key(*partition, first + items) })
         });
         let gets = task.gets.iter().map(|(partition, item)| Step::Get(key(*partition, *item)));
-        let puts = task.writes.iter().map(|(partition, item)| Step::Put(key(*partition, *item)));
+        let puts = task.writes.iter().zip(id..).map(|((partition, item), id)| Step::Put(key(*partition, *item), id));
         let steps = scans.chain(gets).chain(puts).collect();
         let wants_commit = oracle && !task.writes.is_empty();
-        Session { task, consistency, steps, wants_begin: oracle, wants_commit, asking: false, txn: None }
+        let seen = Seen::default();
+        Session { task, consistency, steps, wants_begin: oracle, wants_commit, asking: false, txn: None, seen }
     }
 
     /// The snapshot that it reads from, once it has begun.
@@ -118,7 +139,7 @@ impl Session {
     fn go_on(&mut self, now: &Reading, waker: &Waker) -> Poll<Result<(), TxnError>> {
         let Some(txn) = &mut self.txn else { return Poll::Pending };
         while let Some(step) = self.steps.pop_front() {
-            match step_of(&step, txn, now, waker) {
+            match step_of(&step, txn, &mut self.seen, now, waker) {
                 Poll::Pending => {
                     self.steps.push_front(step);
                     return Poll::Pending;
@@ -131,7 +152,7 @@ impl Session {
         if self.wants_commit {
             return Poll::Pending;
         }
-        txn.commit(now, waker).map(|done| done.map(|_| ()))
+        txn.commit(now, waker).map(|done| done.map(|at| self.seen.position = at.as_u64()))
     }
 }
 
@@ -139,12 +160,28 @@ impl Session {
 fn step_of(
     step: &Step,
     txn: &mut Transaction<Engine>,
+    seen: &mut Seen,
     now: &Reading,
     waker: &Waker,
 ) -> Poll<Result<Option<Span>, TxnError>> {
     match step {
-        Step::Scan(span) => txn.scan(now, span, false, ROWS_MAX, false, waker).map(|done| done.map(|chunk| chunk.rest)),
-        Step::Get(key) => txn.get(now, key, false, waker).map(|done| done.map(|_| None)),
-        Step::Put(key) => Poll::Ready(txn.put(key.clone(), value()).map(|()| None)),
+        Step::Scan(span) => {
+            let Poll::Ready(done) = txn.scan(now, span, false, ROWS_MAX, false, waker) else { return Poll::Pending };
+            let chunk = done?;
+            let at = txn.snapshot().as_u64();
+            // Of keys that are missing nothing is said: nobody removes any.
+            seen.reads.extend(chunk.rows.iter().map(|(key, value)| (number(key), at, written_by(value))));
+            Poll::Ready(Ok(chunk.rest))
+        }
+        Step::Get(key) => {
+            let Poll::Ready(done) = txn.get(now, key, false, waker) else { return Poll::Pending };
+            let found = done?;
+            seen.reads.push((number(key), txn.snapshot().as_u64(), found.as_deref().and_then(written_by)));
+            Poll::Ready(Ok(None))
+        }
+        Step::Put(key, id) => {
+            seen.writes.push((number(key), *id));
+            Poll::Ready(txn.put(key.clone(), value(*id)).map(|()| None))
+        }
     }
 }

@@ -1,4 +1,4 @@
-use super::{Costs, Kind, Outcome, Protocol, Setup, Shape, measure};
+use super::{Costs, Kind, Outcome, Protocol, Setup, Shape, judge, measure};
 use crate::cluster::{Latency, Model};
 
 fn setup(protocol: Protocol, partitions: usize, shapes: Vec<Shape>) -> Setup {
@@ -86,4 +86,27 @@ fn without_its_oracle_nothing_commits_and_without_a_partition_the_others_go_on()
     assert_eq!(dies(Protocol::Oracle, 2), []);
     let left = dies(Protocol::Ratchet, 1);
     assert!(left.len() > 100 && left.iter().all(|e| e.home == 0), "{}", left.len());
+}
+
+/// Few items, of which most are written at any time, by transactions over two partitions.
+fn crowded(protocol: Protocol) -> Setup {
+    let reads = Shape::ReadBlocks { items: 16, block: 8, partitions: 2 };
+    let updates = Shape::Update { items: 16, writes: 4, partitions: 2 };
+    let setup = setup(protocol, 3, vec![reads, updates]);
+    Setup { clients_each: 4, clock_offsets_us: vec![300, -300, 0], length_ns: 1_000_000_000, ..setup }
+}
+
+#[test]
+fn snapshots_are_whole_whoever_gives_the_timestamps() {
+    for protocol in [Protocol::Ratchet, Protocol::Literal, Protocol::Oracle, Protocol::Batched] {
+        let verdict = judge(crowded(protocol), None).unwrap();
+        assert!(verdict.is_good(), "{protocol:?}: {verdict}");
+    }
+}
+
+/// A reader that does not wait for what is prepared sees one partition's part of a transaction, and not the other's.
+#[test]
+fn torn_snapshots_are_seen() {
+    let verdict = judge(crowded(Protocol::Ratchet), Some(|sabotage| sabotage.set_ignore_inflight(true))).unwrap();
+    assert!(!verdict.is_good());
 }

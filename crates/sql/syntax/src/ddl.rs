@@ -233,6 +233,7 @@ impl Ddl {
             Ddl::CreateTableAs { .. } => "CREATE TABLE AS",
             Ddl::Comment { .. } => "COMMENT",
             Ddl::AlterTable { .. } => "ALTER TABLE",
+            Ddl::SplitIndex { .. } => "ALTER INDEX",
             Ddl::CreateIndex(_) => "CREATE INDEX",
             Ddl::CreateSequence { .. } => "CREATE SEQUENCE",
             Ddl::AlterSequence { .. } => "ALTER SEQUENCE",

@@ -293,6 +293,7 @@ ERROR 22023: SPLIT AT gives NULL for b: a boundary lies at a value
 ALTER INDEX ki_e SPLIT AT VALUES (1);
 ----
 ERROR 0A000: SPLIT AT by an expression (the index "ki_e" has one) is not supported
+  hint: Give values of the columns before it, or split another index.
 
 ALTER INDEX ki SPLIT AT VALUES (1);
 ----
