@@ -177,9 +177,9 @@ impl Cluster {
         }
         if let Some(delays) = plan.delays.as_ref().filter(|_| plan.nodes > 1) {
             let processes: Vec<u32> = cluster.nodes.iter().filter_map(Node::process).collect();
-            for at in 0..plan.nodes {
+            for (at, address) in addresses.iter().enumerate() {
                 let own = cluster.nodes[at].peer;
-                cluster._relays.push(Relay::start(addresses[at], own, at, delays.clone(), processes.clone())?);
+                cluster._relays.push(Relay::start(*address, own, at, delays.clone(), processes.clone())?);
             }
         }
         if plan.nodes > 1 {
