@@ -64,12 +64,26 @@ impl Uncertainty {
     }
 }
 
+/// How much older than the present the snapshot of a `token` or `none` transaction is (004 section 2.4.3): what is being committed lies above it then, and is not
+/// waited for. A snapshot is never below the session's token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SnapshotAge {
+    /// Not at all.
+    #[default]
+    Present,
+    /// So much, microseconds.
+    Fixed(u64),
+    /// As long as commits take here, and as clocks may be apart.
+    Tuned,
+}
+
 /// What a transaction wants of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Wanted {
     pub consistency: Consistency,
     pub uncertainty: Uncertainty,
     pub commit_wait_budget_ns: Option<u64>,
+    pub snapshot_age: SnapshotAge,
 }
 
 /// How a transaction begins.
@@ -83,6 +97,8 @@ pub struct BeginOptions {
     pub uncertainty: Uncertainty,
     /// `auto` is `strict` while twice the error is at most this, nanoseconds; `None`: as the node is set ([`LadderLimits::strict_error_ns`]).
     pub commit_wait_budget_ns: Option<u64>,
+    /// How old the snapshot of `token` and `none` is; on a node alone, where no read waits for a commit, not at all.
+    pub snapshot_age: SnapshotAge,
     /// The greatest timestamp that the session has seen.
     pub token: Timestamp,
     /// Writes are refused; nothing read is remembered.
@@ -95,8 +111,8 @@ pub struct BeginOptions {
 
 impl BeginOptions {
     pub(crate) fn wanted(&self) -> Wanted {
-        let BeginOptions { consistency, uncertainty, commit_wait_budget_ns, .. } = *self;
-        Wanted { consistency, uncertainty, commit_wait_budget_ns }
+        let BeginOptions { consistency, uncertainty, commit_wait_budget_ns, snapshot_age, .. } = *self;
+        Wanted { consistency, uncertainty, commit_wait_budget_ns, snapshot_age }
     }
 }
 

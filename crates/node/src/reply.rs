@@ -78,6 +78,10 @@ impl Reply {
     pub fn began(&self, earliest: Timestamp) {
         self.0.lock().began = earliest;
     }
+    /// How long ago that was, microseconds.
+    pub fn age_us(&self, earliest: Timestamp) -> u64 {
+        earliest.physical_us().saturating_sub(self.0.lock().began.physical_us())
+    }
     /// How long a commit timestamp took to be past since then, but for what it was held back, nanoseconds: the disk took that anyway.
     pub fn hidden_ns(&self, at: Timestamp) -> u64 {
         let state = self.0.lock();

@@ -46,6 +46,9 @@ pub(crate) fn range_of(group: GroupId) -> RangeId {
     RangeId(group.0)
 }
 
+/// A long commit is forgotten after some of so many short ones.
+const COMMITS_OF_LATE: u64 = 32;
+
 /// What is to be done next.
 #[derive(Debug)]
 pub(crate) enum Work {
@@ -120,6 +123,8 @@ pub(crate) struct Core<E> {
     /// The log core was told something, and may have outputs.
     pub moved: bool,
     pub ticks: u64,
+    /// So long do commits of this node's transactions take: the longest of late, microseconds. Each that is shorter takes a little off.
+    pub commits_take_us: u64,
     /// The greatest timestamp that was stamped here in any range: a floor may lie above the clock.
     pub stamped: Timestamp,
     /// What replicas here that follow had resolved at the tick at which that was last asked, in order (`follow`).
@@ -148,6 +153,11 @@ pub(crate) struct Core<E> {
 impl<E: Engine> Core<E> {
     pub fn me(&self) -> NodeId {
         self.options.node
+    }
+
+    /// A commit of this node took so long, microseconds.
+    pub fn took(&mut self, us: u64) {
+        self.commits_take_us = us.max(self.commits_take_us - self.commits_take_us / COMMITS_OF_LATE);
     }
 
     /// One input, and all that follows.

@@ -170,6 +170,7 @@ impl<E: Engine> Opening<E> {
             moved: true,
             recycle_later: false,
             ticks: 0,
+            commits_take_us: 0,
             stamped: Timestamp::MIN,
             resolved_here: (None, Vec::new()),
             fenced_ticks: 0,

@@ -1,5 +1,6 @@
 //! Nodes of a cluster in a small world: see `world`.
 
+mod ages;
 mod alone;
 mod bank;
 mod client;

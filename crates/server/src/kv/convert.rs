@@ -15,6 +15,11 @@ pub(crate) fn begin(options: &theirs::BeginOptions) -> node::BeginOptions {
             theirs::Uncertainty::Fallback(max_offset_us) => node::Uncertainty::Fallback(max_offset_us),
         },
         commit_wait_budget_ns: options.commit_wait_budget_ns,
+        snapshot_age: match options.snapshot_age {
+            theirs::SnapshotAge::Present => node::SnapshotAge::Present,
+            theirs::SnapshotAge::Fixed(us) => node::SnapshotAge::Fixed(us),
+            theirs::SnapshotAge::Tuned => node::SnapshotAge::Tuned,
+        },
         token: options.token,
         read_only: options.read_only,
         as_of: options.as_of,

@@ -164,6 +164,7 @@ impl Session {
             consistency: self.consistency(),
             uncertainty: self.settings.uncertainty,
             commit_wait_budget_ns: self.settings.commit_wait_budget_ns,
+            snapshot_age: self.settings.snapshot_age,
             token: self.token,
             read_only: self.is_read_only(),
             as_of,

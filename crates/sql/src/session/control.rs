@@ -23,6 +23,7 @@ const SETTINGS_OF_BEGIN: &[&str] = &[
     "timeball.consistency",
     "timeball.max_offset",
     "timeball.max_staleness",
+    "timeball.snapshot_age",
     "timeball.uncertainty",
 ];
 

@@ -33,6 +33,8 @@ pub enum Kind {
     Duration,
     /// A time, as precise as microseconds.
     FineDuration,
+    /// `auto`, or a time of at most so many microseconds, as precise as that.
+    AutoOrFine(u64),
     /// A time within bounds, milliseconds.
     ShortDuration(u64, u64),
     /// Bytes, or with a unit.
@@ -100,6 +102,9 @@ const UNITS: &str = "Valid units for this parameter are \"us\", \"ms\", \"s\", \
 
 /// A leader serves a read only under a lease that reaches to the end of its uncertainty, and leases reach a few seconds ahead.
 const MAX_OFFSET_MS_MAX: u64 = 1000;
+
+/// The oldest that `timeball.snapshot_age` may make a snapshot, microseconds.
+const SNAPSHOT_AGE_US_MAX: u64 = 1_000_000;
 
 const ISOLATIONS: &[&str] = &["serializable", "repeatable read", "read committed", "read uncommitted"];
 const LEVELS: &[&str] = &[
@@ -224,6 +229,12 @@ pub const TABLE: &[Setting] = &[
         "How long the past can be read of tables without a retention of their own, set when the node starts.",
     ),
     s(
+        "timeball.snapshot_age",
+        Kind::AutoOrFine(SNAPSHOT_AGE_US_MAX),
+        "0",
+        "How much older than the present snapshots of token and none are, so that they wait for no commit; auto: as long as commits take.",
+    ),
+    s(
         "timeball.snapshot_age_max",
         Kind::Duration,
         "0",
@@ -320,6 +331,16 @@ impl Kind {
             }
             Kind::Duration => parse_duration_ms(value).map(show_duration).ok_or_else(|| bad().hint(UNITS)),
             Kind::FineDuration => parse_duration_us(value).map(show_duration_us).ok_or_else(|| bad().hint(UNITS)),
+            Kind::AutoOrFine(_) if value.trim().eq_ignore_ascii_case("auto") => Ok("auto".into()),
+            Kind::AutoOrFine(most) => match parse_duration_us(value) {
+                Some(us) if us <= most => Ok(show_duration_us(us)),
+                Some(us) => {
+                    let (shown, most) = (show_duration_us(us), show_duration_us(most));
+                    let message = format!("{shown} is outside the valid range for parameter \"{name}\" (0 .. {most})");
+                    Err(SqlError::new(SqlState::INVALID_PARAMETER, message))
+                }
+                None => Err(bad().hint("Give auto, or a time: \"us\", \"ms\", \"s\".")),
+            },
             Kind::ShortDuration(least, most) => {
                 let ms = parse_duration_ms(value).ok_or_else(|| bad().hint(UNITS))?;
                 if ms < least || ms > most {

@@ -3,7 +3,7 @@
 use super::setting_table::{Kind, find, parse_duration_us, show_duration, show_duration_us};
 use crate::context::EvalSettings;
 use crate::database::DatabaseOptions;
-use crate::transaction::{Consistency, Isolation, Uncertainty};
+use crate::transaction::{Consistency, Isolation, SnapshotAge, Uncertainty};
 use crate::{SqlError, SqlState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub struct Settings {
     pub uncertainty: Uncertainty,
     /// `timeball.commit_wait_budget`, nanoseconds; `None`: the node's own
     pub commit_wait_budget_ns: Option<u64>,
+    /// `timeball.snapshot_age`
+    pub snapshot_age: SnapshotAge,
     /// `timeball.report_token`
     pub report_token: bool,
     /// `timeball.max_staleness`, microseconds; 0 reads the present.
@@ -102,6 +104,7 @@ impl Settings {
             consistency: Consistency::Auto,
             uncertainty: Uncertainty::Dynamic,
             commit_wait_budget_ns: None,
+            snapshot_age: SnapshotAge::Present,
             report_token: false,
             max_staleness_us: 0,
             statement_timeout_ms: 0,
@@ -219,6 +222,13 @@ impl Settings {
                 self.uncertainty = uncertainty(&known, milliseconds(&shown) * 1000);
             }
             "timeball.commit_wait_budget" => self.commit_wait_budget_ns = parse_duration_us(&shown).map(|us| us * 1000),
+            "timeball.snapshot_age" => {
+                self.snapshot_age = match parse_duration_us(&shown) {
+                    Some(0) => SnapshotAge::Present,
+                    Some(us) => SnapshotAge::Fixed(us),
+                    None => SnapshotAge::Tuned,
+                };
+            }
             "timeball.report_token" => self.report_token = shown == "on",
             "timeball.max_staleness" => self.max_staleness_us = milliseconds(&shown) as i64 * 1000,
             "statement_timeout" => self.statement_timeout_ms = milliseconds(&shown),

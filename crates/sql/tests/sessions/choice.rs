@@ -107,3 +107,18 @@ fn budget_and_offset_are_as_precise_as_clocks() {
         assert_eq!(state_of(&mut a, &format!("SET timeball.max_offset = '{wrong}'")), "22023", "{wrong}");
     }
 }
+
+/// How old snapshots are is a setting like the others: by hand, or by what commits take.
+#[test]
+fn the_age_of_snapshots_is_set() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    for (value, shown) in [("auto", "auto"), ("14ms", "14ms"), ("250us", "250us"), ("0", "0"), ("1s", "1s")] {
+        run(&mut a, &format!("SET timeball.snapshot_age = '{value}'"));
+        assert_eq!(run(&mut a, "SHOW timeball.snapshot_age"), [shown]);
+    }
+    for wrong in ["2s", "old", "-1ms"] {
+        assert_eq!(state_of(&mut a, &format!("SET timeball.snapshot_age = '{wrong}'")), "22023", "{wrong}");
+    }
+    assert_eq!(state_of(&mut a, "BEGIN; SELECT 1; SET LOCAL timeball.snapshot_age = '1ms'"), "25001");
+}

@@ -94,6 +94,18 @@ pub enum Uncertainty {
     Fallback(u64),
 }
 
+/// `SET timeball.snapshot_age`: how much older than the present the snapshot of `token` and `none` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SnapshotAge {
+    /// Not at all.
+    #[default]
+    Present,
+    /// So much, microseconds.
+    Fixed(u64),
+    /// As long as commits take, and as clocks may be apart.
+    Tuned,
+}
+
 /// How a transaction begins.
 #[derive(Clone, Debug, Default)]
 pub struct BeginOptions {
@@ -105,6 +117,8 @@ pub struct BeginOptions {
     pub uncertainty: Uncertainty,
     /// What `auto` may wait for at a commit, at most, nanoseconds; `None`: what the node is set to.
     pub commit_wait_budget_ns: Option<u64>,
+    /// How old the snapshot of `token` and `none` is.
+    pub snapshot_age: SnapshotAge,
     /// Greatest timestamp that the session has seen (its token).
     pub token: Timestamp,
     /// Writes are refused.

@@ -1,11 +1,14 @@
 //! How a transaction begins, and where its snapshot lies.
 
 use super::{BeginOptions, Consistency, Draft, Member, Op, Stats, Transaction, TxnError};
-use crate::options::Wanted;
+use crate::options::{SnapshotAge, Wanted};
 use clock::{Reading, Timestamp};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::Engine;
+
+/// Snapshots that are tuned are at most so old, microseconds.
+const SNAPSHOT_AGE_US_MAX: u64 = 1_000_000;
 
 impl<E: Engine> Member<E> {
     /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
@@ -15,14 +18,29 @@ impl<E: Engine> Member<E> {
         let earliest = by_peers.unwrap_or_else(|| now.interval.earliest());
         let last = if by_peers.is_some() { Timestamp::MIN } else { self.clock_last() };
         let hybrid = last.max(earliest).max(token);
+        let aged = |present: Timestamp| match self.age_us(now, wanted.snapshot_age) {
+            0 => present,
+            us => Timestamp::new(present.physical_us().saturating_sub(us), 0),
+        };
         match mode {
-            Consistency::None => (self.look().what_is_here(earliest), Timestamp::MIN),
-            Consistency::Token => (hybrid, Timestamp::MIN),
+            Consistency::None => (self.look().what_is_here(aged(earliest)), Timestamp::MIN),
+            Consistency::Token => (aged(last.max(earliest)).max(token), Timestamp::MIN),
             // The `latest` of a bound that is void may be far in the future.
             Consistency::Strict => {
                 (now.trusted().map_or(hybrid, |interval| interval.latest()).max(token), Timestamp::MIN)
             }
             Consistency::Hybrid | Consistency::Auto => (hybrid, wanted.uncertainty.limit(now, hybrid)),
+        }
+    }
+
+    fn age_us(&self, now: &Reading, age: SnapshotAge) -> u64 {
+        match age {
+            SnapshotAge::Present => 0,
+            SnapshotAge::Fixed(us) => us,
+            SnapshotAge::Tuned => {
+                let apart_us = now.interval.error_ns().div_ceil(1_000).saturating_mul(2);
+                self.look().commits_take_us.saturating_add(apart_us).min(SNAPSHOT_AGE_US_MAX)
+            }
         }
     }
 

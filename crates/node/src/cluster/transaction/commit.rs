@@ -35,6 +35,9 @@ impl<E: Engine> Transaction<E> {
         let Some(reply) = self.reply.clone() else { return Poll::Pending };
         let Some(result) = reply.poll(waker) else { return Poll::Pending };
         self.stats.commit_wait = reply.wait();
+        if result.is_ok() {
+            self.member.look().took(reply.age_us(now.interval.earliest()));
+        }
         self.conclude(result.is_ok());
         Poll::Ready(result.map_err(TxnError::from))
     }
@@ -50,6 +53,7 @@ impl<E: Engine> Transaction<E> {
             batch.until = Some(Timestamp::new(interval.latest().physical_us() + COMMIT_US, 0));
         }
         let reply = Arc::new(Reply::new(waker));
+        reply.began(interval.earliest());
         self.reply = Some(reply.clone());
         let floor = self.floor.max(self.snapshot);
         let mut core = self.member.lock();
