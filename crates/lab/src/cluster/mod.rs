@@ -24,12 +24,12 @@ mod placement;
 mod relay;
 mod usage;
 
+pub(crate) use bound_file::BoundFile;
 pub use placement::{Boundary, spread};
 pub use relay::Delays;
 pub use usage::Usage;
 
 use crate::client::{Client, ClientError, Url};
-use bound_file::BoundFile;
 use node::Node;
 use relay::Relay;
 use std::collections::BTreeMap;

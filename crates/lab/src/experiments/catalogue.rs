@@ -16,6 +16,7 @@ const fn item(name: &'static str, shows: &'static str) -> Item {
 /// All of them.
 pub(super) const ITEMS: &[Item] = &[
     item("000 section 3.3.1", "what a reading of a bounded clock costs"),
+    item("000 section 2.5.2", "unnecessary restarts, by the latency between begin and first contact"),
     item("000 section 3.4.1", "TPC-C and YCSB B and F lose nothing by dynamic bounds"),
     item("000 tables C.1-C.5, figures 4.1-4.8", "posts and likes, 95 % reads: static 500 ms and dynamic bounds"),
     item("000 tables D.1-D.5, figures 4.9-4.16", "posts and likes, 50 % reads"),

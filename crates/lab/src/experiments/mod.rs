@@ -19,12 +19,15 @@
 
 mod bounds;
 mod catalogue;
+mod clock_reading;
 mod clock_rsm_model;
 mod clock_si;
 mod clock_si_model;
 mod consistency;
 mod index;
+mod on_cluster;
 mod page;
+mod posts_and_likes;
 mod provenance;
 mod record;
 mod run;
@@ -230,6 +233,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(clock_si::ClockSi),
         Box::new(consistency::ByConsistency),
         Box::new(bounds::Bounds),
+        Box::new(clock_reading::ClockReading),
+        Box::new(posts_and_likes::Posts),
     ]
 }
 
