@@ -2,7 +2,11 @@
 
 use super::Session;
 use crate::catalog::{Table, described_row, relations, table_of};
+use crate::context::EvalSettings;
+use crate::types::calendar::EPOCH_OFFSET_US;
+use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState, waits};
+use clock::Timestamp;
 
 impl Session {
     /// Adds the table and the values of the key that an error is about.
@@ -12,7 +16,8 @@ impl Session {
             let told = waits::told(&error.circle, &self.db.sessions, view, &self.settings.eval);
             return error.detail(told).with(|e| e.circle = Vec::new());
         }
-        let Some(key) = error.key.clone() else { return error };
+        let error = by_the_wall(error, &self.settings.eval);
+        let Some(key) = error.key.clone() else { return self.kept_by_all(error) };
         let Some(what) = described_row(&key, view, &self.settings.eval) else { return error };
         let found = view.and_then(|view| table_of(&key, relations(view)));
         let table = found.as_ref().map(|(table, _)| table.name.clone());
@@ -30,11 +35,8 @@ impl Session {
             if e.state == SqlState::INVALID_PARAMETER
                 && let Some((known, _)) = &found
             {
-                e.detail = Some(self.kept(known));
-                e.hint = Some(
-                    "A later time can be read; ALTER TABLE .. SET (retention = ..) keeps what ends from then on."
-                        .into(),
-                );
+                e.detail = e.detail.take().map(|told| format!("{told}\n{}", self.kept(known)));
+                e.hint = Some(KEEP_MORE.into());
             }
             e.table = e.table.take().or(table);
         })
@@ -42,6 +44,19 @@ impl Session {
 }
 
 impl Session {
+    /// What a snapshot of all tables is refused with, and for how long such are kept.
+    fn kept_by_all(&self, error: SqlError) -> SqlError {
+        if error.state != SqlState::INVALID_PARAMETER || !error.message.ends_with(COLLECTED) {
+            return error;
+        }
+        let kept = match self.db.options.retention_seconds {
+            Some(seconds) => format!("The past is kept for {seconds}s (the node's --retention)."),
+            None => "The past is kept for the node's --retention.".into(),
+        };
+        let told = error.detail.clone().unwrap_or_default();
+        error.detail(format!("{told}\n{kept}")).hint(KEEP_MORE)
+    }
+
     /// For how long a table can be read back.
     fn kept(&self, table: &Table) -> String {
         let of = |text: &str| format!("The past of table \"{}\" is kept for {text}", table.name);
@@ -53,5 +68,40 @@ impl Session {
     }
 }
 
+/// What the node says of a snapshot that is too old.
+const COLLECTED: &str = " are collected";
+const KEEP_MORE: &str = "A later time can be read; ALTER TABLE .. SET (retention = ..) keeps what ends from then on.";
+
+/// A refused snapshot by the wall clock, too: whoever asked for it said a time.
+fn by_the_wall(error: SqlError, settings: &EvalSettings) -> SqlError {
+    if error.state != SqlState::INVALID_PARAMETER || !error.message.starts_with("snapshot ") {
+        return error;
+    }
+    let parts = error.message.split([' ', ':']).filter_map(|part| part.parse::<Timestamp>().ok());
+    let told = parts.map(|at| {
+        let us = i64::try_from(at.physical_us()).unwrap_or(i64::MAX).saturating_sub(EPOCH_OFFSET_US);
+        format!("{at} is {}", Value::Timestamptz(us).to_text(&SqlType::Timestamptz(None), settings))
+    });
+    let told = format!("{}.", told.collect::<Vec<_>>().join("; "));
+    error.detail(told)
+}
+
 /// What a lock that is not waited for is refused with.
 pub(crate) const NO_LOCK: &str = "could not obtain lock on row";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_snapshots_are_told_as_times() {
+        let message =
+            "snapshot 1700000000000000.0042 cannot be read: versions below 1700000003500000.0000 are collected";
+        let error = SqlError::new(SqlState::INVALID_PARAMETER, message);
+        let told = by_the_wall(error, &EvalSettings::default());
+        assert_eq!(
+            told.detail.as_deref(),
+            Some("1700000000000000.0042 is 2023-11-14 22:13:20+00; 1700000003500000.0000 is 2023-11-14 22:13:23.5+00.")
+        );
+    }
+}

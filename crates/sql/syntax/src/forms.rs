@@ -11,13 +11,15 @@
 //! | `operator(s.-) a` | `- a` |
 //! | `f(a, variadic b)` | `f(a, <mark>(b))`: see [`VARIADIC`] |
 //! | `(t).*` | `t.*` |
-//! | `from only t`, `from only (t)` | `from t`: no table has others below it |
+//! | `(f(x)).*` | `(f(x)).<mark>`: see [`spread`] |
+//! | `from only t`, `from only (t)`, `table only t` | `from t`, `table t`: no table has others below it |
 //!
 //! All is done on tokens, before any of them is read, so that it holds wherever an expression may stand. Inner forms are told before outer
 //! ones (from the right to the left), and nothing descends.
 
 use crate::identifier::keyword::{self, Category};
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast::{AccessExpr, Expr};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 /// Words that may stand before an array but never end a type, though they name no type and are not reserved.
 const BEFORE_ARRAY: &[&str] = &[
@@ -80,6 +82,20 @@ fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
 
 /// The function that marks an array whose elements are the arguments: no text of a statement holds its name.
 pub const VARIADIC: &str = "\0variadic";
+
+/// The field that marks all fields of a value: no text of a statement holds its name.
+pub(super) const STAR: &str = "\0star";
+
+/// The value whose fields a select list has one by one: `(f(x)).*`.
+pub fn spread(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::CompoundFieldAccess { root, access_chain } => match access_chain.as_slice() {
+            [AccessExpr::Dot(Expr::Identifier(field))] if field.value == STAR => Some(root),
+            _ => None,
+        },
+        _ => None,
+    }
+}
 
 /// Marks a token that is left out at the end; the library's own end is no token of a text.
 const REMOVED: Token = Token::EOF;
@@ -152,12 +168,21 @@ fn is_star_of_row(three: &[TokenWithSpan]) -> bool {
     three[0].token == Token::RParen && three[1].token == Token::Period && three[2].token == Token::Mul
 }
 
-/// `(t).*`, where `t` is a name.
+/// `(t).*`, where `t` is a name, and `(f(x)).*`.
 fn stars_of_rows(tokens: &mut Vec<TokenWithSpan>) {
-    for at in 2..tokens.len().saturating_sub(2) {
-        let named = matches!(tokens[at - 1].token, Token::Word(_)) && tokens[at - 2].token == Token::LParen;
+    let mut open = Vec::new();
+    for at in 0..tokens.len().saturating_sub(2) {
+        let start = match tokens[at].token {
+            Token::LParen => {
+                open.push(at);
+                continue;
+            }
+            Token::RParen => open.pop(),
+            _ => continue,
+        };
+        let Some(start) = start.filter(|_| is_star_of_row(&tokens[at..at + 3])) else { continue };
         // A name before the parenthesis makes it a call.
-        let call = at.checked_sub(3).is_some_and(|before| match &tokens[before].token {
+        let call = start.checked_sub(1).is_some_and(|before| match &tokens[before].token {
             Token::Word(word) => {
                 word.quote_style.is_some()
                     || keyword::find(&word.value.to_ascii_lowercase())
@@ -165,19 +190,25 @@ fn stars_of_rows(tokens: &mut Vec<TokenWithSpan>) {
             }
             _ => false,
         });
-        if named && !call && is_star_of_row(&tokens[at..at + 3]) {
+        if call {
+            continue;
+        }
+        if at == start + 2 && matches!(tokens[at - 1].token, Token::Word(_)) {
             tokens[at].token = REMOVED;
-            tokens[at - 2].token = REMOVED;
+            tokens[start].token = REMOVED;
+        } else {
+            let (value, keyword) = (STAR.into(), sqlparser::keywords::Keyword::NoKeyword);
+            tokens[at + 2].token = Token::Word(Word { value, quote_style: Some('"'), keyword });
         }
     }
     tokens.retain(|t| t.token != REMOVED);
 }
 
-/// `from only t`
+/// `from only t`, `table only t`
 fn only(tokens: &mut Vec<TokenWithSpan>) {
     for at in 1..tokens.len().saturating_sub(1) {
         let before = &tokens[at - 1];
-        let names_table = ["from", "join", "update", "using"].iter().any(|word| is_word(before, word));
+        let names_table = ["from", "join", "update", "using", "table"].iter().any(|word| is_word(before, word));
         if !is_word(&tokens[at], "only") || !(names_table || before.token == Token::Comma) {
             continue;
         }

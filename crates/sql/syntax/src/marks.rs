@@ -2,7 +2,7 @@
 //! form for ([`super::forms`], [`super::reshape`]) are printed as what they mark, and every quote within quotes is doubled. The library
 //! takes two quotes in a row, and one behind a backslash, for what is doubled already.
 
-use super::forms::VARIADIC;
+use super::forms::{STAR, VARIADIC};
 use super::reshape::EXCLUDED;
 use crate::SqlError;
 use sqlparser::ast::{Value, ValueWithSpan, VisitMut, VisitorMut};
@@ -93,6 +93,7 @@ enum Open {
 
 /// A text without marks: one pass.
 fn unmarked(text: &str) -> Result<String, SqlError> {
+    let star = format!("\"{STAR}\"");
     let (variadic, excluded) = (format!("\"{VARIADIC}\"("), format!("\"{EXCLUDED}\"("));
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
@@ -120,6 +121,12 @@ fn unmarked(text: &str) -> Result<String, SqlError> {
                 out.push_str("VARIADIC ");
                 open.push(Open::Mark);
                 at += variadic.len() - 1;
+                done = at + 1;
+            }
+            b'"' if text[at..].starts_with(&star) => {
+                out.push_str(&text[done..at]);
+                out.push('*');
+                at += star.len() - 1;
                 done = at + 1;
             }
             b'"' if text[at..].starts_with(&excluded) => {
@@ -193,6 +200,7 @@ mod tests {
                 "select concat(variadic array[''')']), count(*) over (order by f(variadic a) rows 1 preceding exclude group)",
                 "SELECT concat(VARIADIC ARRAY[''')']), count(*) OVER (ORDER BY f(VARIADIC a) ROWS 1 PRECEDING EXCLUDE GROUP)",
             ),
+            ("select (jsonb_each('{}')).*, (t).* from t", "SELECT (jsonb_each('{}')).*, t.* FROM t"),
             ("select concat(variadic array[')', 'it''s ('])", "SELECT concat(VARIADIC ARRAY[')', 'it''s ('])"),
             (
                 "select concat(variadic array[$$it's )$$, $a$ )'( $a$, $1])",

@@ -10,6 +10,7 @@
 //! SELECT (VALUES (1))                  SELECT (SELECT * FROM (VALUES (1)) AS v)
 //! x BETWEEN SYMMETRIC a AND b          x BETWEEN <mark>(a) AND b, until it is a tree: see [`mend`]
 //! x LIKE ALL (SELECT ..)               x LIKE ALL ((SELECT ..))
+//! (ORDER BY a RANGE '1'::float8 ..)    (ORDER BY a RANGE ('1'::float8) ..)
 //! (ORDER BY a ROWS .. EXCLUDE TIES)    (ORDER BY a, <mark>(3) ROWS ..): see [`excluded`]
 //! ```
 //! Each is looked for by its words first, so a statement without them costs one pass over its tokens.
@@ -29,6 +30,7 @@ pub(super) const EXCLUDED: &str = "\0exclude";
 #[derive(Default)]
 struct Words {
     exclude: bool,
+    frame: bool,
     like: bool,
     table: bool,
     fetch: bool,
@@ -77,7 +79,10 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symm
             6 => found.values |= same("VALUES"),
             7 => found.exclude |= same("EXCLUDE"),
             8 => found.conflict |= same("CONFLICT"),
-            9 => found.symmetric |= same("SYMMETRIC"),
+            9 => {
+                found.symmetric |= same("SYMMETRIC");
+                found.frame |= same("PRECEDING") || same("FOLLOWING");
+            }
             _ => {}
         }
     }
@@ -98,6 +103,9 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symm
     }
     if found.joins > 1 {
         tokens = nested_joins(tokens);
+    }
+    if found.frame {
+        tokens = offsets(tokens);
     }
     if found.exclude {
         tokens = exclusions(tokens);
@@ -214,7 +222,8 @@ fn like_all(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 
 /// `(VALUES ..)` where an expression stands: the library takes VALUES for a function there.
 fn values_as_value(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    const EXPRESSIONS: [&str; 9] = ["SELECT", "EXISTS", "ARRAY", "WHERE", "AND", "OR", "NOT", "THEN", "ELSE"];
+    const EXPRESSIONS: [&str; 11] =
+        ["SELECT", "EXISTS", "ARRAY", "WHERE", "AND", "OR", "NOT", "THEN", "ELSE", "ANY", "SOME"];
     let wanted = |at: usize| {
         matches!(tokens[at].token, Token::LParen)
             && is(tokens.get(at + 1), "VALUES")
@@ -431,6 +440,49 @@ fn nested_joins(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         let count = |places: &[usize]| places.iter().filter(|place| **place == at).count();
         out.extend((0..count(&ends)).map(|_| TokenWithSpan { token: Token::RParen, span }));
         out.extend((0..count(&starts)).map(|_| TokenWithSpan { token: Token::LParen, span }));
+        out.push(token);
+    }
+    out
+}
+
+/// A literal that begins an offset of a frame goes into parentheses: the library takes it for an interval, and no more of the expression.
+fn offsets(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    // Where a bound begins, at each depth.
+    let mut bounds: Vec<Option<usize>> = vec![None];
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    for (at, token) in tokens.iter().enumerate() {
+        let last = bounds.len() - 1;
+        match &token.token {
+            Token::LParen => bounds.push(None),
+            Token::RParen if last > 0 => {
+                bounds.pop();
+            }
+            Token::Word(_) if last > 0 && is_any(Some(token), &["ROWS", "RANGE", "GROUPS", "BETWEEN", "AND"]) => {
+                bounds[last] = Some(at + 1);
+            }
+            Token::Word(_) if is_any(Some(token), &["PRECEDING", "FOLLOWING"]) => {
+                if let Some(start) = bounds[last].take()
+                    && matches!(tokens[start].token, Token::SingleQuotedString(_))
+                {
+                    starts.push(start);
+                    ends.push(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    if starts.is_empty() {
+        return tokens;
+    }
+    let mut out = Vec::with_capacity(tokens.len() + 2 * starts.len());
+    for (at, token) in tokens.into_iter().enumerate() {
+        let span = token.span;
+        if ends.binary_search(&at).is_ok() {
+            out.push(TokenWithSpan { token: Token::RParen, span });
+        }
+        if starts.binary_search(&at).is_ok() {
+            out.push(TokenWithSpan { token: Token::LParen, span });
+        }
         out.push(token);
     }
     out

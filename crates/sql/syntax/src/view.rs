@@ -1,5 +1,6 @@
 //! What a view's text calls its columns, and its definition with their names.
 
+use super::forms::spread;
 use super::{Command, output_name};
 use crate::catalog::View;
 use crate::identifier::{fold, quote_identifier};
@@ -49,7 +50,7 @@ fn shown(body: &SetExpr, view: &View) -> Shown {
 /// The name that an item of a select list has; `None` of those that show more than one column.
 pub fn label(item: &SelectItem) -> Option<String> {
     match item {
-        SelectItem::UnnamedExpr(expr) => Some(column_label(expr)),
+        SelectItem::UnnamedExpr(expr) => spread(expr).is_none().then(|| column_label(expr)),
         SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
         _ => None,
     }

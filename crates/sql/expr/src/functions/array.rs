@@ -72,6 +72,7 @@ pub(super) static TABLE: &[Function] = &[
     })
     .lax(),
     Function::pure("array_fill", &[ELEMENT, Sig::ArrayOf(T::Int4)], ARRAY, array_fill).lax(),
+    Function::pure("array_fill", &[ELEMENT, Sig::ArrayOf(T::Int4), Sig::ArrayOf(T::Int4)], ARRAY, array_fill).lax(),
     Function::pure("array_slice", &[ARRAY, I4, I4], ARRAY, array_slice).lax(),
     Function::pure("@>", &[ARRAY, ARRAY], BOOL, |v, _| contains(array_at(v, 0)?, array_at(v, 1)?)),
     Function::pure("<@", &[ARRAY, ARRAY], BOOL, |v, _| contains(array_at(v, 1)?, array_at(v, 0)?)),
@@ -246,17 +247,41 @@ fn positions(values: &[Value]) -> Result<Vec<Value>, SqlError> {
 }
 
 fn array_fill(values: &[Value], arguments: &Arguments<'_>) -> R {
+    if values[1..].iter().any(Value::is_null) {
+        let message = "dimension array or low bound array cannot be null";
+        return Err(SqlError::new(SqlState(*b"22004"), message));
+    }
+    let wrong = |detail: &str| SqlError::new(SqlState(*b"2202E"), "wrong number of array subscripts").detail(detail);
+    let null = || SqlError::new(SqlState(*b"22004"), "dimension values cannot be null");
     let lengths = array_at(values, 1)?;
+    if lengths.dimensions.len() > 1 {
+        return Err(wrong("Dimension array must be one dimensional."));
+    }
     fits_dimensions(lengths.values.len())?;
+    let mut lower = vec![1; lengths.values.len()];
+    if values.len() > 2 {
+        let bounds = array_at(values, 2)?;
+        if bounds.values.len() != lower.len() {
+            return Err(wrong("Low bound array has different size than dimensions array."));
+        }
+        for (lower, given) in lower.iter_mut().zip(&bounds.values) {
+            *lower = given.as_i64().ok_or_else(null)? as i32;
+        }
+    }
     let mut total = 1usize;
     let mut dimensions = Vec::new();
-    for length in &lengths.values {
-        let length = length
-            .as_i64()
-            .filter(|n| *n >= 0)
-            .ok_or_else(|| SqlError::new(SqlState(*b"22004"), "dimension values cannot be null"))?;
+    for (length, lower) in lengths.values.iter().zip(lower) {
+        let length = length.as_i64().ok_or_else(null)?;
+        let Ok(length) = u32::try_from(length) else {
+            let message = "array size exceeds the maximum allowed (134217727)";
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        };
+        if lower.checked_add_unsigned(length).is_none() {
+            let message = format!("array lower bound is too large: {lower}");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
         total = total.saturating_mul(length as usize);
-        dimensions.push((length as i32, 1));
+        dimensions.push((length as i32, lower));
     }
     let item = &values[0];
     value_fits(total.saturating_mul(ELEMENT_BYTES + value_bytes(item)))?;

@@ -81,9 +81,7 @@ fn is_null(expr: &Expr) -> bool {
 /// Refuses what PostgreSQL does not have or what this engine would have to leave out.
 fn refuse(query: &Query) -> Result<(), SqlError> {
     if !query.locks.is_empty() {
-        return Err(SqlError::unsupported("FOR UPDATE in this query").hint(
-            "It locks rows of one table found by its keys: simplify the query, or lock the rows first by their keys.",
-        ));
+        return Err(super::lockable::refusal(query));
     }
     if query.for_clause.is_some()
         || query.settings.is_some()

@@ -2,6 +2,7 @@
 
 use super::bind::{Binder, Grouping, Output, Planned, canonical, direction};
 use super::bind_query::{Tail, limited, order_keys, ordinal};
+use super::bind_set::fields_of;
 use super::early;
 use super::keys::own_kinds;
 use super::node::{Node, SortKey};
@@ -10,14 +11,16 @@ use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
 use super::take::{Clause, Held, Taker, function_name};
 use super::walk;
 use crate::catalog::{Oid, Relation};
+use crate::expr::row_fields;
 use crate::identifier::fold;
 use crate::plan::select::fits_a_list;
+use crate::syntax::forms::spread;
 use crate::syntax::view::column_label;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    self, Distinct, Expr, GroupByExpr, GroupByWithModifier, Select, SelectItem, SelectItemQualifiedWildcardKind, Visit,
-    Visitor,
+    self, AccessExpr, Distinct, Expr, GroupByExpr, GroupByWithModifier, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, Visit, Visitor,
 };
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
@@ -130,6 +133,32 @@ fn refuse(select: &Select) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// `(f(x)).*`: a column for each field. The call stands in each of them, as with PostgreSQL.
+fn fields(value: &Expr) -> Result<Vec<Item>, SqlError> {
+    let mut inner = value;
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    if let Some(fields) = row_fields(inner) {
+        let item = |(at, expr): (usize, &Expr)| Item { name: format!("f{}", at + 1), origin: None, expr: expr.clone() };
+        return Ok(fields.iter().enumerate().map(item).collect());
+    }
+    let names = match inner {
+        Expr::Function(call) => function_name(&call.name).and_then(|(_, name)| fields_of(&name)),
+        _ => None,
+    };
+    let Some(names) = names else {
+        let message = format!("{} is of no composite type whose columns are known", column_label(inner));
+        return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+    };
+    let item = |name: &str| {
+        let access_chain = vec![AccessExpr::Dot(Expr::Identifier(ast::Ident::with_quote('"', name)))];
+        let expr = Expr::CompoundFieldAccess { root: Box::new(value.clone()), access_chain };
+        Item { name: name.into(), origin: None, expr }
+    };
+    Ok(names.into_iter().map(item).collect())
+}
+
 impl Binder<'_> {
     pub(super) fn select(&mut self, select: &Select, tail: Tail<'_>, outer: &Scope<'_>) -> Result<Planned, SqlError> {
         refuse(select)?;
@@ -174,6 +203,10 @@ impl Binder<'_> {
         let mut items = Vec::with_capacity(select.projection.len());
         for item in &select.projection {
             let (qualifiers, place) = match item {
+                SelectItem::UnnamedExpr(expr) if let Some(value) = spread(expr) => {
+                    items.extend(fields(value)?);
+                    continue;
+                }
                 SelectItem::UnnamedExpr(expr) => {
                     items.push(Item { name: column_label(expr), origin: origin(expr, from), expr: expr.clone() });
                     continue;

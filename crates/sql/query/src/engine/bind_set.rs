@@ -31,6 +31,15 @@ pub(super) fn field_place(name: &str, field: &str) -> Option<usize> {
     }
 }
 
+/// The fields of a set function's composite rows.
+pub(super) fn fields_of(name: &str) -> Option<Vec<&'static str>> {
+    match name {
+        "_pg_expandarray" => Some(vec!["x", "n"]),
+        "json_each" | "jsonb_each" | "json_each_text" | "jsonb_each_text" => Some(vec!["key", "value"]),
+        _ => Some(functions::set_columns(name)?.iter().map(|(column, _)| *column).collect()),
+    }
+}
+
 fn undefined(name: &str, types: &[SqlType]) -> SqlError {
     let list = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("function {name}({list}) does not exist"))

@@ -41,6 +41,7 @@ mod key_table;
 mod keys;
 mod lazy;
 mod lift;
+mod lockable;
 mod lower;
 mod node;
 mod order;

@@ -17,6 +17,7 @@ use crate::explain::Operator;
 use crate::expr::{Expr, Volatility, conjunction, missing_relation};
 use crate::identifier::fold;
 use crate::output::Field;
+use crate::syntax::forms::spread;
 use crate::syntax::{key_lock, output_name};
 use crate::transaction::{LockMode, LockWait};
 use crate::types::SqlType;
@@ -248,6 +249,7 @@ fn project(items: Vec<Item>, movable: bool) -> Project {
 pub(crate) fn keep_names(list: &mut [SelectItem]) {
     for item in list {
         if let SelectItem::UnnamedExpr(expr) = item
+            && spread(expr).is_none()
             && let name = output_name(expr)
             && name != "?column?"
         {
@@ -280,6 +282,9 @@ pub(crate) fn select_items<'a>(
     let mut out = Vec::new();
     for item in list {
         match item {
+            SelectItem::UnnamedExpr(expr) if spread(expr).is_some() => {
+                return Err(Refusal::Engine("the fields of a value"));
+            }
             SelectItem::UnnamedExpr(expr) => {
                 let bound = bind(expr, analysis)?;
                 let bound = analysis.output(bound)?;

@@ -413,9 +413,14 @@ fn range_edge(
             if by.signum() < 0 || matches!(by, Numeric::NaN) {
                 return negative();
             }
-            let limit = Value::Numeric(if forward { value.add(by)? } else { value.sub(by)? });
-            let place = |key: &Value| Ordered(key.clone());
-            Ok(between(partition, Ordered(limit), place, key.descending))
+            let limit = if forward { value.add(by)? } else { value.sub(by)? };
+            let at =
+                |limit| between(partition, Ordered(Value::Numeric(limit)), |key| Ordered(key.clone()), key.descending);
+            if matches!(limit, Numeric::NaN) && !matches!(value, Numeric::NaN) {
+                let ends = [at(Numeric::NegInfinity), at(Numeric::Infinity)];
+                return Ok(all_but_nan(&ends, key.descending));
+            }
+            Ok(at(limit))
         }
         (Value::Float4(_) | Value::Float8(_), Value::Float8(by)) => {
             if *by < 0.0 || by.is_nan() {
@@ -431,10 +436,8 @@ fn range_edge(
             let place = |n: f64| if n.is_nan() { (true, 0.0) } else { (false, n) };
             let at = |limit| between(partition, place(limit), |key| place(float(key)), key.descending);
             if limit.is_nan() && !float(here).is_nan() {
-                // As far back as infinity from infinity is everything but NaN, whichever edge it is.
                 let ends = [at(f64::NEG_INFINITY), at(f64::INFINITY)];
-                let [first, last] = if key.descending { [&ends[1], &ends[0]] } else { [&ends[0], &ends[1]] };
-                return Ok(first.start..last.end);
+                return Ok(all_but_nan(&ends, key.descending));
             }
             Ok(at(limit))
         }
@@ -448,6 +451,11 @@ fn range_edge(
             Ok(between(partition, i128::from(value) + by, place, key.descending))
         }
     }
+}
+
+/// As far back as infinity from infinity is everything but NaN, whichever edge it is: from the least key to the greatest.
+fn all_but_nan([least, greatest]: &[Range<usize>; 2], descending: bool) -> Range<usize> {
+    if descending { greatest.start..least.end } else { least.start..greatest.end }
 }
 
 /// Numbers in the order of their type.
