@@ -24,6 +24,7 @@ mod clock_rsm_model;
 mod clock_si;
 mod clock_si_model;
 mod consistency;
+mod hybridtime;
 mod index;
 mod on_cluster;
 mod page;
@@ -235,6 +236,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(bounds::Bounds),
         Box::new(clock_reading::ClockReading),
         Box::new(posts_and_likes::Posts),
+        Box::new(hybridtime::HybridTime),
     ]
 }
 
