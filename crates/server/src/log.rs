@@ -117,7 +117,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// UTC with microseconds. Days become a date by the era arithmetic of H. Hinnant's `civil_from_days`.
-fn rfc3339(unix_us: i64) -> String {
+pub fn rfc3339(unix_us: i64) -> String {
     let (seconds, micros) = (unix_us.div_euclid(1_000_000), unix_us.rem_euclid(1_000_000));
     let (days, in_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let shifted = days + 719_468;

@@ -251,9 +251,23 @@ fn tables(text: &str) -> String {
     out
 }
 
+/// A column that holds timestamps of the database, microseconds and a logical part: people want times.
+const TIMES: &str = "lease_until";
+
+/// A timestamp as a time in UTC; what is none stays as it is.
+fn time(text: &str) -> String {
+    let parsed = text.parse::<clock::Timestamp>().ok();
+    let us = parsed.and_then(|timestamp| i64::try_from(timestamp.physical_us()).ok());
+    us.map_or_else(|| text.to_owned(), server::log::rfc3339)
+}
+
 /// Rows below their columns' names; what is not known is a dash.
 fn aligned(columns: &[&str], rows: &[TextRow]) -> String {
-    let cell = |row: &TextRow, at: usize| row.get(at).cloned().flatten().unwrap_or_else(|| "-".to_owned());
+    let cell = |row: &TextRow, at: usize| match row.get(at).cloned().flatten() {
+        None => "-".to_owned(),
+        Some(text) if columns[at] == TIMES => time(&text),
+        Some(text) => text,
+    };
     let width =
         |at: usize| rows.iter().map(|row| cell(row, at).chars().count()).max().unwrap_or(0).max(columns[at].len());
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
@@ -291,5 +305,7 @@ mod tests {
     fn tables_are_aligned() {
         let rows = vec![vec![Some("1".to_owned()), None], vec![Some("22".to_owned()), Some("x".to_owned())]];
         assert_eq!(aligned(&["id", "name"], &rows), "id  name\n1   -\n22  x\n");
+        let rows = ["1795163228123456.0042", "-"].map(|text| vec![Some(text.to_owned())]).to_vec();
+        assert_eq!(aligned(&["lease_until"], &rows), "lease_until\n2026-11-20T08:27:08.123456Z\n-\n");
     }
 }

@@ -1,6 +1,7 @@
 //! SIGTERM and SIGINT, taken by `sigwait` in one thread: no handler ever runs at a bad moment.
 
 use std::io;
+use std::time::Duration;
 
 /// What arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,4 +37,17 @@ pub fn wait() -> Signal {
     // SAFETY: both outlive the call. It fails only for an invalid set.
     unsafe { libc::sigwait(&raw const set, &raw mut signal) };
     if signal == libc::SIGINT { Signal::Interrupt } else { Signal::Terminate }
+}
+
+/// Waits for the next of them for so long; `None`: there was none.
+pub fn wait_for(longest: Duration) -> Option<Signal> {
+    let set = set();
+    let tv_sec = libc::time_t::try_from(longest.as_secs()).unwrap_or(libc::time_t::MAX);
+    let timeout = libc::timespec { tv_sec, tv_nsec: longest.subsec_nanos().into() };
+    // SAFETY: both outlive the call, which takes no information about the sender.
+    match unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const timeout) } {
+        libc::SIGINT => Some(Signal::Interrupt),
+        libc::SIGTERM => Some(Signal::Terminate),
+        _ => None,
+    }
 }

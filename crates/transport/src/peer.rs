@@ -34,7 +34,7 @@ struct News {
     since: Instant,
     told: BTreeSet<Told>,
     failures: u64,
-    last_error: Option<String>,
+    last_error: Option<(String, Instant)>,
 }
 
 /// What is told once.
@@ -125,7 +125,7 @@ impl PeerState {
             knows: news.knows.clone(),
             lanes,
             failures: news.failures,
-            last_error: news.last_error.clone(),
+            last_error: news.last_error.clone().map(|(error, at)| (error, since(at))),
         }
     }
 }
@@ -331,7 +331,7 @@ impl Hub {
     pub fn lane_is_down(&self, peer: &PeerState, error: &io::Error) {
         let mut news = peer.news.lock();
         news.lanes_up -= 1;
-        news.last_error = Some(error.to_string());
+        news.last_error = Some((error.to_string(), Instant::now()));
         if std::mem::replace(&mut news.up, false) {
             news.since = Instant::now();
             drop(news);
@@ -358,7 +358,7 @@ impl Hub {
         };
         let mut news = peer.news.lock();
         news.failures += 1;
-        news.last_error = Some(error);
+        news.last_error = Some((error, Instant::now()));
         let is_new = news.told.insert(told);
         drop(news);
         if is_new && !self.is_over(peer) {
@@ -370,14 +370,15 @@ impl Hub {
     pub fn is_new_at_door(&self, node: u32, by_this_node: bool, refusal: &Refusal) -> Option<bool> {
         let peer = self.peers.read().get(&node).cloned()?;
         let mut news = peer.news.lock();
-        news.last_error = Some(format!("{} {refusal}", if by_this_node { "this node" } else { "the peer" }));
+        news.last_error =
+            Some((format!("{} {refusal}", if by_this_node { "this node" } else { "the peer" }), Instant::now()));
         Some(news.told.insert(Told::RefusedAtDoor(by_this_node, refusal.kind())))
     }
 
     /// A peer sent what cannot be read: its connection ends.
     pub fn broken(&self, peer: &PeerState, error: &FrameError) {
         let mut news = peer.news.lock();
-        news.last_error = Some(error.to_string());
+        news.last_error = Some((error.to_string(), Instant::now()));
         if news.told.insert(Told::Broken) {
             drop(news);
             self.report(&Event::Broken { node: peer.node, error: *error });

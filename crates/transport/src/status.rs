@@ -25,8 +25,8 @@ pub struct LinkStatus {
     pub lanes: [LaneStatus; LANES],
     /// How often it was dialed in vain since it was named.
     pub failures: u64,
-    /// The last thing that went wrong, though all may be well again.
-    pub last_error: Option<String>,
+    /// The last thing that went wrong, though all may be well again, and how long ago that was.
+    pub last_error: Option<(String, Duration)>,
 }
 
 /// A lane of a link, both ways. All counts are since the peer was named.

@@ -57,8 +57,8 @@ fn posts_and_likes_go_on_when_a_node_is_killed() {
             .spawn()
             .unwrap(),
     );
-    let lines = BufReader::new(demo.0.stdout.take().unwrap()).lines();
-    let shown = lines.map_while(Result::ok).filter_map(|line| {
+    let mut lines = BufReader::new(demo.0.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let shown = lines.by_ref().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [_, "sql", sql, "http", _, "process", process, ..] => {
@@ -106,6 +106,9 @@ fn posts_and_likes_go_on_when_a_node_is_killed() {
         let acknowledged: Vec<i32> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         (acknowledged, report)
     });
+    let ended = format!("n{} has ended (signal: 9 (SIGKILL))", killed + 1);
+    let told = lines.find(|line| line.starts_with(&ended)).expect("the demonstration says who has died");
+    assert!(told.contains("2 of 3 run and go on"), "{told}");
     let said = String::from_utf8_lossy(&report.stdout).into_owned() + &String::from_utf8_lossy(&report.stderr);
     assert!(report.status.success() && said.contains("\"failures\":0"), "{said}");
     for at in (0..3).filter(|at| *at != killed) {

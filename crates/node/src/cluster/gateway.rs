@@ -83,8 +83,10 @@ pub(crate) struct Call {
     copies: usize,
     /// Who may lead, by the last answer, where nothing else is known of the range.
     hint: Option<NodeId>,
-    /// Who was to ask in its place, and whom.
+    /// Who was last to ask in its place, and whom.
     via: Option<(NodeId, NodeId)>,
+    /// All that were to ask in its place; replicas of its range, each once. Whichever of them answers, and however late: it may be another's answer.
+    relays: Vec<NodeId>,
     /// It does not wait for a leader where none is known.
     pub hasty: bool,
     /// Whoever leads said that it has to wait.
@@ -161,6 +163,7 @@ impl<E: Engine> Core<E> {
             copies: 0,
             hint: None,
             via: None,
+            relays: Vec::new(),
             hasty: false,
             told_to_wait: false,
             caught_up: Vec::new(),
@@ -236,6 +239,9 @@ impl<E: Engine> Core<E> {
         if let Some(via) = self.detour(id, to, range) {
             if let Some(call) = self.gateway.calls.get_mut(&id) {
                 (call.sent_to, call.via) = (Some(via), Some((via, to)));
+                if !call.relays.contains(&via) {
+                    call.relays.push(via);
+                }
             }
             self.counters.requests_relayed.one();
             self.send(now, via, Class::Request, Body::Relay { id, range, request }, None);
@@ -245,6 +251,7 @@ impl<E: Engine> Core<E> {
             && let Some(call) = self.gateway.calls.get_mut(&id)
         {
             call.via = None;
+            call.relays.clear();
         }
         // It is for this node and no other: whoever relays may ask another.
         if caught_up {
@@ -348,20 +355,26 @@ impl<E: Engine> Core<E> {
                 if let Answer::Locked { waited, .. } = &mut answer {
                     *waited |= call.copies > 1;
                 }
-                let relayed = call.via.filter(|(via, _)| *via == from).map(|(_, at)| at);
-                let by = relayed.unwrap_or(from);
-                let reads = matches!(call.request, Request::Get { .. } | Request::Scan { .. });
-                let unknown = relayed.is_some() && reads && !self.sabotage.trust_relays();
+                // Who relays asks whom it knows to lead, or leads itself: nobody can say whose answer it is. What was meant is no evidence.
+                let relayed = call.relays.contains(&from);
+                let meant = call.via.map(|(_, at)| at);
+                let by = match relayed {
+                    false => from,
+                    true if self.sabotage.trust_relays() => meant.unwrap_or(from),
+                    true => NOBODY,
+                };
                 if let (Answer::Locked { held, .. }, Request::Lock { txn, .. }) = (&answer, &call.request) {
                     let (txn, held) = (*txn, *held);
-                    self.lock_granted(txn, by, held, relayed.is_some());
+                    match relayed {
+                        false => self.lock_granted(txn, from, held),
+                        true => self.lock_granted_by_somebody(txn, range, [Some(from), meant], held),
+                    }
                 }
-                if relayed.is_none() {
+                if !relayed {
                     self.routes.set_leader(range, Some(from));
                 }
                 self.spoke(range);
-                // Who relays asks whom it knows to lead: nobody can say whose answer it was.
-                self.finish(now, id, Ok((if unknown { NOBODY } else { by }, answer)));
+                self.finish(now, id, Ok((by, answer)));
             }
         }
     }
@@ -383,10 +396,10 @@ impl<E: Engine> Core<E> {
     /// Nobody has answered, and nobody will in time.
     fn give_up(&mut self, now: &Reading, id: u64) {
         let Some(call) = self.gateway.calls.get(&id) else { return };
-        let (range, key) = (call.range, call.request.first_key().cloned());
+        let (range, key, hasty) = (call.range, call.request.first_key().cloned(), call.hasty);
         self.counters.requests_unavailable.one();
         let why = self.unavailable(range, key);
-        self.in_vain(range);
+        self.in_vain(range, hasty);
         self.finish(now, id, Err(why));
     }
 

@@ -12,6 +12,9 @@
 //! 1. What is given back in a round is given back once at each node, before anything of a later round is taken: a copy of the word does nothing, and where the
 //!    word is lost the next request brings it.
 //! 2. A request of an earlier round is not granted.
+//! 3. Whoever holds a lock for a transaction hears from its gateway that it lives, what it gives back and when it ends. A grant by way of a third does not say who
+//!    gave it (who was meant may have handed the range over): then all that replicate the range are told. Who holds nothing does nothing with it; and of what a
+//!    node holds more is kept until the end than has to be, never less.
 //!
 //! # Caveats
 //! Where the word is lost, and no request follows, the lock stays until the transaction ends.
@@ -19,7 +22,7 @@
 use super::core::Core;
 use super::seam::NodeId;
 use protocol::door::{Body, Request, Returned};
-use protocol::txn::TxnId;
+use protocol::txn::{RangeId, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 use store::Engine;
 
@@ -35,7 +38,7 @@ pub(crate) struct LockMark {
 pub(crate) struct Elsewhere {
     round: u64,
     pub held: BTreeMap<NodeId, u64>,
-    /// Of these, the nodes at which a lock was taken by way of another.
+    /// Of these, the nodes at which a lock may have been taken by way of another.
     pub by_third: BTreeSet<NodeId>,
 }
 
@@ -93,14 +96,23 @@ impl<E: Engine> Core<E> {
     }
 
     /// A lock was granted by a node: so many does the transaction hold there.
-    pub fn lock_granted(&mut self, txn: TxnId, by: NodeId, held: u64, relayed: bool) {
+    pub fn lock_granted(&mut self, txn: TxnId, by: NodeId, held: u64) {
         if by != self.me()
             && let Some(known) = self.gateway.locked_on.get_mut(&txn)
         {
             known.held.insert(by, held);
-            if relayed {
-                known.by_third.insert(by);
-            }
+        }
+    }
+
+    /// A lock was granted in a range, as one says who asked in this node's place: whoever led it then (invariant 3).
+    pub fn lock_granted_by_somebody(&mut self, txn: TxnId, range: RangeId, those: [Option<NodeId>; 2], held: u64) {
+        let me = self.me();
+        let replicas = self.routes.get(range).map(|route| route.replicas.clone()).unwrap_or_default();
+        let Some(known) = self.gateway.locked_on.get_mut(&txn) else { return };
+        for node in replicas.into_iter().chain(those.into_iter().flatten()).filter(|node| *node != me) {
+            let there = known.held.entry(node).or_default();
+            *there = held.max(*there);
+            known.by_third.insert(node);
         }
     }
 

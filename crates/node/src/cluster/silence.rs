@@ -11,11 +11,15 @@
 //! a call waits at all waits no more than it takes to ask around ([`PROBE_TICKS`]), and not at all where none of the others that hold
 //! the range is heard: then nobody can relay it, either.
 //!
+//! Who can do without an answer says so ([`Call::hasty`]): he waits for [`HASTY_TICKS`], also where a leader is believed in who may just have died, and the
+//! next ones do not wait until somebody has been asked again.
+//!
 //! # Invariants
 //! 1. A range that answers, by whatever way, is not silent: of one that is reached through others no call is cut short.
 //! 2. Only what was not sent is refused here. What became of a commit that was is the coordinator's to find out (`commit`).
 //! 3. A call to a range without a majority ends [`UNAVAILABLE_TICKS`] and one after a majority was heard last, or [`PROBE_TICKS`] after it began, whichever is later,
 //!    whether the node led or followed. Without a replica here the first call ends so long after it began: what others hear is not known here.
+//! 4. What a hasty call did not wait for says nothing of the range: no other call is cut short by it.
 
 use super::core::{Core, group_of};
 use super::gateway::{Call, UNAVAILABLE_TICKS};
@@ -31,6 +35,8 @@ use store::Engine;
 
 /// A call to a range that has long been silent is sent to its replicas for so many ticks: 1 second.
 pub const PROBE_TICKS: u64 = 10;
+/// A call that can do without an answer waits so long for one: 0.5 seconds. After one that was in vain the others wait for as long only to be asked again.
+pub const HASTY_TICKS: u64 = 5;
 /// Peers say something every half second. One that has said nothing for so many ticks is not heard.
 const HEARD_TICKS: u64 = 20;
 /// A node is not ready when its range of that key has been silent for so many ticks: longer than most changes of leaders.
@@ -43,6 +49,8 @@ pub(crate) struct Silence {
     since: BTreeMap<RangeId, u64>,
     /// When each peer was last heard.
     heard: BTreeMap<NodeId, u64>,
+    /// When a hasty call to a range was last in vain.
+    hasty: BTreeMap<RangeId, u64>,
 }
 
 impl<E: Engine> Core<E> {
@@ -55,9 +63,17 @@ impl<E: Engine> Core<E> {
     pub fn leader_known(&mut self, range: RangeId, known: bool) {
         let since = self.majority_heard(range);
         match known {
-            true => drop(self.silence.since.remove(&range)),
+            true => {
+                self.silence.since.remove(&range);
+                self.silence.hasty.remove(&range);
+            }
             false => drop(self.silence.since.entry(range).or_insert(since)),
         }
+    }
+
+    /// When a peer was heard last, in ticks; one that was never heard: when this node was opened.
+    fn last_heard(&self, node: NodeId) -> u64 {
+        self.silence.heard.get(&node).copied().unwrap_or(0)
     }
 
     /// Somebody asks for a range that is not led here: if its leader is lost, its election comes first.
@@ -70,10 +86,12 @@ impl<E: Engine> Core<E> {
     /// There is no replica of a range here any more.
     pub fn no_replica(&mut self, range: RangeId) {
         self.silence.since.remove(&range);
+        self.silence.hasty.remove(&range);
     }
 
     /// A range has answered.
     pub fn spoke(&mut self, range: RangeId) {
+        self.silence.hasty.remove(&range);
         let (ticks, here) = (self.ticks, self.shards.contains_key(&range));
         match self.silence.since.get_mut(&range) {
             Some(since) if here => *since = ticks,
@@ -83,7 +101,16 @@ impl<E: Engine> Core<E> {
     }
 
     /// A range has given a call no sign of life.
-    pub fn in_vain(&mut self, range: RangeId) {
+    pub fn in_vain(&mut self, range: RangeId, hasty: bool) {
+        if hasty {
+            let ticks = self.ticks;
+            // From when it was asked last: who is refused meanwhile does not ask.
+            let last = self.silence.hasty.entry(range).or_insert(ticks);
+            if ticks.saturating_sub(*last) > HASTY_TICKS {
+                *last = ticks;
+            }
+            return;
+        }
         if !self.shards.contains_key(&range) {
             let since = self.ticks.saturating_sub(UNAVAILABLE_TICKS + 1);
             self.silence.since.entry(range).or_insert(since);
@@ -101,24 +128,31 @@ impl<E: Engine> Core<E> {
     }
 
     pub fn hears(&self, node: NodeId) -> bool {
-        let last = self.silence.heard.get(&node).copied().unwrap_or(0);
-        node == self.me() || self.ticks.saturating_sub(last) <= HEARD_TICKS
+        node == self.me() || self.ticks.saturating_sub(self.last_heard(node)) <= HEARD_TICKS
     }
 
     /// When a majority of those that have a replica was heard last, in ticks; this node hears itself.
+    ///
+    /// It is asked where the replica here has no leader (any more). Stores that share a group ask each other for promises each half second, followers too, so
+    /// those that live were heard within that, wherever they follow. One that was never heard counts as heard when this node was opened: the earliest that it can have been, so nothing is
+    /// silent for longer than this node lives. (A replica that has just been made here has a leader, who made it.)
     fn majority_heard(&self, range: RangeId) -> u64 {
         let Some(route) = self.routes.get(range).filter(|route| !route.replicas.is_empty()) else { return self.ticks };
         let last = |node: &NodeId| match *node == self.me() {
             true => self.ticks,
-            false => self.silence.heard.get(node).copied().unwrap_or(0),
+            false => self.last_heard(*node),
         };
         let mut heard: Vec<u64> = route.replicas.iter().map(last).collect();
         heard.sort_unstable_by(|a, b| b.cmp(a));
         heard[heard.len() / 2]
     }
 
-    /// Whether others hold a range, and none of them is heard.
+    /// Whether others hold a range that has a replica here, and none of them is heard. (Without one they have no reason to say anything: whoever concluded from that
+    /// that nothing can be asked would never hear of them again.)
     fn is_cut_off_from(&self, range: RangeId) -> bool {
+        if !self.shards.contains_key(&range) {
+            return false;
+        }
         let replicas = self.routes.get(range).map(|route| route.replicas.as_slice()).unwrap_or_default();
         let mut others = replicas.iter().filter(|node| **node != self.me()).peekable();
         others.peek().is_some() && !others.any(|node| self.hears(*node))
@@ -136,11 +170,14 @@ impl<E: Engine> Core<E> {
 
     /// For how many ticks a call waits for a sign of life of a range.
     fn patience(&self, range: RangeId, hasty: bool) -> u64 {
-        match self.silent_ticks(range) {
-            Some(silent) if hasty || silent > UNAVAILABLE_TICKS => match self.is_cut_off_from(range) {
-                true => 0,
-                false => PROBE_TICKS,
-            },
+        let silent = self.silent_ticks(range);
+        match silent {
+            Some(silent) if (hasty || silent > UNAVAILABLE_TICKS) && self.is_cut_off_from(range) => 0,
+            _ if hasty => {
+                let last = self.silence.hasty.get(&range).map(|last| self.ticks.saturating_sub(*last));
+                if last.is_some_and(|ticks| ticks <= HASTY_TICKS) { 0 } else { HASTY_TICKS }
+            }
+            Some(silent) if silent > UNAVAILABLE_TICKS => PROBE_TICKS,
             _ => UNAVAILABLE_TICKS + 1,
         }
     }

@@ -145,6 +145,43 @@ fn a_deadlock_at_a_leader_that_is_reached_through_another_is_found() {
     }
 }
 
+/// The one for which a lock was asked through a third has handed its range over: whoever gave the lock hears all the same that its transaction lives, and that it ends.
+#[test]
+fn a_lock_that_another_gave_than_was_meant_is_kept_and_given_back() {
+    for seed in 10..16 {
+        // n4 has no replica, and does not hear who leads.
+        let mut w = World::new(seed, 4, founding(&[""], &[1, 2, 3]), |_| {});
+        lead(&mut w, 1, 1);
+        let mut txn = w.ask(4, async |env| {
+            set(env.clone(), pairs(&[("a", "0"), ("b", "0")])).await;
+            Txn::begin(&env).unwrap()
+        });
+        w.weather.cuts.extend([(1, 4), (4, 1)]);
+        txn = w.ask(4, async move |_| {
+            assert_eq!(txn.lock("a").await, Ok(true), "seed {seed}");
+            txn
+        });
+        let gives = if seed % 2 == 0 { 3 } else { 2 };
+        lead(&mut w, 1, gives);
+        let before = w.member(4).counters().requests_relayed.get();
+        txn = w.ask(4, async move |_| {
+            assert_eq!(txn.lock("b").await, Ok(true), "seed {seed}");
+            txn
+        });
+        assert!(w.member(4).counters().requests_relayed.get() > before, "it went by way of a third, seed {seed}");
+        let busy = async |env| Txn::begin(&env).unwrap().try_lock("b").await;
+        // Longer than locks are kept whose gateway is silent.
+        w.run(30_000_000);
+        for node in [1, 2, 3] {
+            assert_eq!(w.ask(node, busy), Err(TxnError::LockNotAvailable), "n{node}, seed {seed}");
+        }
+        txn.txn.rollback();
+        w.drain(4);
+        w.run(1_000_000);
+        assert_eq!(w.ask(2, busy), Ok(true), "seed {seed}: it is given back at the end");
+    }
+}
+
 /// A leader did not answer for a moment, and the third node is dead: what is asked goes to the leader again as soon as it answers, and not by way of the dead.
 #[test]
 fn who_died_relays_nothing() {

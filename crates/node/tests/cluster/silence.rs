@@ -68,6 +68,43 @@ fn a_node_that_hears_nobody_says_so_at_once() {
     }
 }
 
+/// The leader has died, and nobody knows it yet: who can do without it does not wait until they do, and nobody else's call is cut short by that.
+#[test]
+fn who_can_do_without_a_leader_does_not_wait_until_it_is_known_to_be_lost() {
+    for replicas in [&[1, 2, 3][..], &[1, 2]] {
+        let mut w = World::new(5, 3, founding(&["", "m"], replicas), |_| {});
+        let leader = w.await_leader(1);
+        w.ask(3, async |env| set(env, pairs(&[("a", "1")])).await);
+        w.run(2_000_000);
+        // Without a replica, or with one that follows.
+        let here = if replicas.len() == 2 || leader != 3 { 3 } else { 1 };
+        w.crash(leader);
+        let lost_us = w.now_us();
+        for asked in 0..8 {
+            let began_us = w.now_us();
+            let seen = w.ask(here, async |env| read(env, true).await);
+            assert!(is_unavailable(&seen), "{seen:?}");
+            let waited_us = w.now_us() - began_us;
+            assert!(waited_us <= 7 * TICK_US, "{waited_us} us, call {asked}, {replicas:?}");
+        }
+        assert!(w.now_us() < lost_us + 3_000_000, "they do not wait one after the other");
+        match replicas.len() {
+            // Who needs it waits for who comes.
+            3 => assert_eq!(w.ask(here, async |env| read(env, false).await).unwrap().as_deref(), Some("1")),
+            _ => {
+                let began_us = w.now_us();
+                assert!(is_unavailable(&w.ask(here, async |env| read(env, false).await)));
+                assert!(w.now_us() - began_us > 60 * TICK_US, "{} us", w.now_us() - began_us);
+                w.start(leader);
+                w.await_leader(1);
+                w.run(2_000_000);
+            }
+        }
+        assert_eq!(w.ask(here, async |env| read(env, false).await).unwrap().as_deref(), Some("1"));
+        assert_eq!(w.ask(here, async |env| read(env, true).await).unwrap().as_deref(), Some("1"), "it has answered");
+    }
+}
+
 /// When its majority is lost, what is asked of a range ends within ten seconds of that, or within a second or so of having been asked later: reads and commits, at the
 /// node that led and at one that followed. What was sent and not answered is unknown, all else is refused.
 #[test]
@@ -119,6 +156,31 @@ fn what_has_lost_its_majority_says_so_within_ten_seconds_of_that() {
                 Err(TxnError::CommitUnknown) => assert!(writes && began_us < 10_000_000, "{told}"),
                 Err(other) => assert!(matches!(other, TxnError::Unavailable { .. }), "{told}"),
             }
+        }
+    }
+}
+
+/// Followers of one leader hear each other: when it dies, nothing but its own silence counts, and who asks waits for the next one.
+#[test]
+fn a_leader_of_five_dies_and_the_others_are_heard() {
+    for seed in 60..64 {
+        let mut w = World::new(seed, 5, founding(&[""], &[1, 2, 3, 4, 5]), |_| {});
+        let leader = w.await_leader(1);
+        w.ask(leader, async |env| set(env, pairs(&[("a", "1")])).await);
+        w.run(20_000_000);
+        w.crash(leader);
+        // Until the others know.
+        let began_us = w.now_us();
+        while (1..=5)
+            .filter(|node| *node != leader)
+            .all(|node| w.member(node).status(RangeId(1)).unwrap().leader.is_some())
+        {
+            w.run(100_000);
+        }
+        assert!(w.now_us() < began_us + 5_000_000, "seed {seed}");
+        for node in (1..=5).filter(|node| *node != leader) {
+            let seen = w.ask(node, async |env| read(env, false).await);
+            assert_eq!(seen.as_ref().ok(), Some(&Some("1".to_owned())), "n{node}, seed {seed}: {seen:?}");
         }
     }
 }

@@ -8,6 +8,7 @@ use node::Span;
 use node::cluster::{NodeId, RangeStatus, Role, VERSION_MAX, VERSION_MIN};
 use sql::internal;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 use store::Engine;
 use transport::LinkStatus;
 
@@ -30,6 +31,8 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
 
 /// Rows of a table that [`status_text`] gives: an answer has a greatest size.
 const STATUS_ROWS_MAX: usize = 200;
+/// So long the last error of a link is shown that works again.
+const ERROR_SHOWN: Duration = Duration::from_secs(60);
 /// Characters of a cell of it.
 const STATUS_CELL_MAX: usize = 80;
 
@@ -145,11 +148,18 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
             link.map(|link| link.dropped_parcels().to_string()),
             match heir.filter(|_| state == "replaced") {
                 Some(heir) => Some(format!("n{} is at its address", heir.node)),
-                None => link.and_then(|link| link.last_error.clone()),
+                None => link.and_then(last_error),
             },
         ]
     };
     (columns, charter.members.iter().map(row).collect())
+}
+
+/// What went wrong last, and when. Once a link works again it is news for a while only.
+fn last_error(link: &LinkStatus) -> Option<String> {
+    let (error, ago) = link.last_error.as_ref()?;
+    let is_over = link.up && *ago > ERROR_SHOWN;
+    (!is_over).then(|| format!("{error} ({} s ago)", ago.as_secs()))
 }
 
 /// The ranges as far as this node knows them; what a replica here does, where there is one.

@@ -22,6 +22,8 @@ pub enum Wait {
     Patient,
     /// [`is_out_of_reach`] at once where nobody is known to answer: what was known before may do.
     Hasty,
+    /// Nobody is asked: what was known before does.
+    Never,
 }
 
 /// Whether this error says that the catalog cannot be asked for now.
@@ -116,7 +118,7 @@ fn begin_at(kv: &dyn Kv, patience: &Patience, at: Timestamp) -> Result<Box<dyn T
 /// The number of the catalog that a transaction sees.
 pub(super) fn read_number(txn: &mut dyn Transaction, wait: Wait) -> Result<u64, SqlError> {
     let value = match wait {
-        Wait::Patient => txn.observe(&key::VERSION_KEY)?,
+        Wait::Patient | Wait::Never => txn.observe(&key::VERSION_KEY)?,
         Wait::Hasty => txn.observe_hastily(&key::VERSION_KEY)?,
     };
     value.and_then(|v| Some(u64::from_be_bytes(v.as_ref().try_into().ok()?))).ok_or_else(|| {

@@ -27,7 +27,7 @@ pub(super) struct Active {
     pub(super) view: Arc<View>,
     /// The same, as running statements look things up.
     pub(super) catalog: Arc<Relying>,
-    /// The catalog's range did not answer: what it was when it was last looked at is all that is known.
+    /// The catalog's range did not answer, or was not asked: what it was when it was last looked at is all that is known.
     pub(super) unreached: bool,
     /// The number of what is committed, and the snapshot at which it was looked at.
     pub(super) number: u64,
@@ -180,18 +180,29 @@ impl Session {
         self.ensure_with(as_of, Wait::Patient)
     }
 
-    /// As [`Session::ensure_active`], for what may do without the catalog: where that cannot be reached, the view is the one of before ([`Active::unreached`]).
-    pub(super) fn ensure_hastily(&mut self, as_of: Option<Timestamp>) -> Result<&mut Active, SqlError> {
-        self.ensure_with(as_of, Wait::Hasty)
+    /// As [`Session::ensure_active`], for what needs no catalog: nobody is asked for it, whether he would answer or not.
+    pub(super) fn ensure_begun(&mut self, as_of: Option<Timestamp>) -> Result<&mut Active, SqlError> {
+        self.ensure_with(as_of, Wait::Never)
     }
 
-    /// The transaction, and the plan of a statement in it. One that looks nothing up needs no catalog.
+    /// The transaction, and the plan of a statement in it. One that looks nothing up needs no catalog: while it is not known what the present one is (on
+    /// a node that does not lead it), a statement is planned by the one of before. What then neither looks up nor reads anything (`SELECT 1`) runs, and
+    /// waits for nobody; anything else asks for the catalog of its snapshot first.
     pub(super) fn ensure_planned(
         &mut self,
         prepared: &Prepared,
         as_of: Option<Timestamp>,
     ) -> Result<Arc<dyn Plan>, SqlError> {
-        if self.ensure_hastily(as_of)?.unreached && !self.needs_no_catalog(prepared) {
+        if !self.ensure_begun(as_of)?.unreached {
+            return self.plan_of(prepared);
+        }
+        let made = self.plan_by_what_is_known(prepared);
+        let looks_up = made.as_ref().is_none_or(|made| !made.uses.is_empty());
+        // What may look something up as it runs, and found that it has changed, is not to go by the same catalog again.
+        if looks_up || self.met_conflict || made.as_ref().is_none_or(|made| !made.plan.reads_nothing()) {
+            self.follow_catalog(Wait::Hasty)?;
+        }
+        if looks_up && self.active.as_ref().is_some_and(|active| active.unreached) {
             // What is asked of the past may be known here.
             let past = match (as_of, prepared.planned()) {
                 (None, Some(planned)) => self.statement_as_of(planned)?,
@@ -202,7 +213,7 @@ impl Session {
                 None => self.follow_catalog(Wait::Patient)?,
             }
         }
-        self.plan_of(prepared)
+        self.plan_with(prepared, made)
     }
 
     fn ensure_with(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<&mut Active, SqlError> {
@@ -241,18 +252,25 @@ impl Session {
         let db = self.db.clone();
         let known = self.view.as_ref().map(|view| (view.snapshot(), self.view_at));
         let looked = active.txn.with(|t| {
-            let base = db.catalog.look(db.kv.as_ref(), &patience, t, known, wait)?;
-            Ok::<_, SqlError>((base, t.snapshot()))
-        });
-        let (base, looked_at) = match looked {
-            Err(error) if wait == Wait::Hasty && is_out_of_reach(&error) => {
-                active.unreached = true;
-                active.use_view(active.view.clone(), active.looked_at);
-                return Ok(());
+            if wait == Wait::Never && known.is_none_or(|(_, at)| !t.is_as_it_was(&key::VERSION_KEY, at)) {
+                return Ok::<_, SqlError>(None);
             }
+            let base = db.catalog.look(db.kv.as_ref(), &patience, t, known, wait)?;
+            Ok(Some((base, t.snapshot())))
+        });
+        let looked = match looked {
+            Err(error) if wait == Wait::Hasty && is_out_of_reach(&error) => None,
             looked => looked?,
         };
+        let Some((base, looked_at)) = looked else {
+            active.unreached = true;
+            active.use_view(active.view.clone(), active.looked_at);
+            return Ok(());
+        };
         active.unreached = false;
+        if self.view.as_ref().is_some_and(|view| Arc::ptr_eq(view.snapshot(), &base)) {
+            self.view_at = looked_at;
+        }
         if base.version() == active.number {
             active.use_view(active.view.clone(), looked_at);
             return Ok(());
@@ -262,8 +280,12 @@ impl Session {
             true => base,
             false => Arc::new(active.own.over(&base, db.kv.unique_id())),
         };
-        let view = View::new(whole, self.database.clone(), &self.settings.eval.search_path);
-        active.use_view(Arc::new(view), looked_at);
+        let view = Arc::new(View::new(whole, self.database.clone(), &self.settings.eval.search_path));
+        active.use_view(view.clone(), looked_at);
+        if active.own.is_empty() {
+            // The next transaction begins with it.
+            (self.view, self.view_at) = (Some(view), looked_at);
+        }
         self.sequences.use_catalog(active.view.snapshot());
         Ok(())
     }
@@ -289,9 +311,11 @@ impl Session {
             Some(view) if txn.is_as_it_was(&key::VERSION_KEY, self.view_at) => Some(view.clone()),
             _ => None,
         };
-        let (view, unreached) = match known {
-            Some(view) => (view, false),
-            None => match (self.look_at_catalog(txn.as_mut(), wait), self.view.clone()) {
+        let before = self.view.clone().filter(|_| wait == Wait::Never);
+        let (view, unreached) = match (known, before) {
+            (Some(view), _) => (view, false),
+            (None, Some(view)) => (view, true),
+            (None, None) => match (self.look_at_catalog(txn.as_mut(), wait), self.view.clone()) {
                 (Err(error), Some(view)) if wait == Wait::Hasty && is_out_of_reach(&error) => (view, true),
                 (view, _) => (view?, false),
             },

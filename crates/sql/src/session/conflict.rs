@@ -8,6 +8,9 @@ use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState, waits};
 use clock::Timestamp;
 
+/// What is here becomes older while it is read.
+const STALENESS_SPARE_S: u64 = 60;
+
 impl Session {
     /// Adds the table and the values of the key that an error is about.
     pub(super) fn name_row(&self, error: SqlError) -> SqlError {
@@ -21,8 +24,10 @@ impl Session {
         let Some(what) = described_row(&key, view, &self.settings.eval) else { return error };
         let found = view.and_then(|view| table_of(&key, relations(view)));
         let table = found.as_ref().map(|(table, _)| table.name.clone());
+        let stale = self.why_so_recent(&error);
         error.with(|e| {
             e.key = None;
+            e.hint = stale.or(e.hint.take());
             match &table {
                 Some(table) if e.message == NO_LOCK => e.message = format!("{NO_LOCK} in relation \"{table}\""),
                 _ => {}
@@ -55,6 +60,29 @@ impl Session {
         };
         let told = error.detail.clone().unwrap_or_default();
         error.detail(format!("{told}\n{kept}")).hint(KEEP_MORE)
+    }
+
+    /// A read of the past that nobody can serve, where this node alone could serve an older one: why it is not that.
+    fn why_so_recent(&self, error: &SqlError) -> Option<String> {
+        let asked = self.active.as_ref().filter(|_| error.state == SqlState::CANNOT_CONNECT_NOW)?.as_of?;
+        let here = self.db.kv.freshest(Timestamp::MIN);
+        if here >= asked {
+            return None;
+        }
+        let now_us = self.db.kv.now_us().max(0).unsigned_abs();
+        let ago = |at: Timestamp| now_us.saturating_sub(at.physical_us()).div_ceil(1_000_000);
+        let (age, asked_age) = (ago(here), ago(asked));
+        let so = format!("Without the others this node can serve what was so {age} s ago");
+        Some(match asked <= self.token {
+            true => format!(
+                "{so}, and this session has seen the database as it was {asked_age} s ago: its snapshots never go back. Another session reads what is here, with timeball.max_staleness = '{}s' or more.",
+                age + STALENESS_SPARE_S
+            ),
+            false => format!(
+                "{so}, and {asked_age} s ago is the oldest that was asked for: timeball.max_staleness = '{}s' or more reads what is here.",
+                age + STALENESS_SPARE_S
+            ),
+        })
     }
 
     /// For how long a table can be read back.

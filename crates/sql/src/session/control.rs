@@ -194,7 +194,7 @@ impl Session {
         let settings = (self.settings.clone(), self.lasting.clone());
         let constraints = (self.deferred.modes(), self.deferred.len());
         let advisory = self.backend.transaction_locks();
-        let active = self.ensure_hastily(None)?;
+        let active = self.ensure_begun(None)?;
         let mark = active.txn.with(|t| t.savepoint());
         let (fresh, claims, own) =
             (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());
@@ -271,12 +271,16 @@ impl Session {
             t.rollback_to(mark);
         });
         active.forget_relied();
-        if !Arc::ptr_eq(&own, &active.own) {
+        let wait = match Arc::ptr_eq(&own, &active.own) {
+            true => Wait::Never,
+            false => Wait::Hasty,
+        };
+        if wait == Wait::Hasty {
             active.own = own;
             // Whatever the number: the view is made anew.
             (active.number, active.looked_at) = (0, Timestamp::MIN);
         }
-        self.follow_catalog(Wait::Hasty)?;
+        self.follow_catalog(wait)?;
         self.portals.roll_back(index);
         (self.settings, self.lasting) = settings;
         self.settings_changed();
@@ -408,7 +412,7 @@ impl Session {
                     if name == "timeball.consistency" {
                         self.modes.consistency = Some(self.settings.consistency);
                     }
-                    self.begin_anew(Wait::Hasty)?;
+                    self.begin_anew(Wait::Never)?;
                 }
                 self.report_settings(out);
             }
@@ -423,7 +427,7 @@ impl Session {
         change: impl Fn(&mut super::settings::Settings) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         if self.block != Block::None {
-            self.ensure_hastily(None)?;
+            self.ensure_begun(None)?;
         }
         self.keep_settings();
         let mut changed = self.settings.clone();

@@ -439,8 +439,11 @@ fn find_database(
     };
     let (catalog, at) = match db.catalog.look(db.kv.as_ref(), patience, txn.as_mut(), None, Wait::Hasty) {
         Err(error) if is_out_of_reach(&error) => {
-            let known = db.catalog.newest().filter(|(catalog, _)| catalog.database(name).is_some());
-            known.ok_or(error)?
+            match db.catalog.newest().filter(|(catalog, _)| catalog.database(name).is_some()) {
+                Some(known) => known,
+                // It may be there all the same: whoever leads next knows.
+                None => (db.catalog.current(db.kv.as_ref(), patience, txn.as_mut(), None)?, txn.snapshot()),
+            }
         }
         catalog => (catalog?, txn.snapshot()),
     };

@@ -89,6 +89,11 @@ impl Session {
     /// The plan of a prepared statement, made again if what it is made of or the settings have changed; the transaction relies on it. There must be
     /// one.
     pub(super) fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<dyn Plan>, SqlError> {
+        self.plan_with(prepared, None)
+    }
+
+    /// As [`Session::plan_of`], where one has been made of the catalog of before ([`Session::plan_by_what_is_known`]): if it holds, it is that one.
+    pub(super) fn plan_with(&mut self, prepared: &Prepared, before: Option<Made>) -> Result<Arc<dyn Plan>, SqlError> {
         let mut held = prepared.plan.lock();
         let Some(active) = self.active.as_mut() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
@@ -105,12 +110,17 @@ impl Session {
         let Some(planned) = prepared.planned() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "this statement has no plan"));
         };
+        let number = active.view.snapshot().version();
+        let before = before.filter(|made| held.is_none() && (made.number == number || made.uses.hold(&active.view)));
         // Types of parameters, once found, are what the client sends.
         let known: Option<Vec<u32>> = held.as_ref().map(|old| {
             let oid = |ty: &SqlType| if *ty == SqlType::Unknown { 0 } else { ty.oid() };
             old.made.plan.parameters().iter().map(oid).collect()
         });
-        let made = self.plan_statement(planned, &prepared.text, known.as_ref().unwrap_or(&prepared.declared))?;
+        let made = match before {
+            Some(before) => Made { number, ..before },
+            None => self.plan_statement(planned, &prepared.text, known.as_ref().unwrap_or(&prepared.declared))?,
+        };
         let plan = made.plan.clone();
         let same = |(a, b): (&Field, &Field)| a.name == b.name && a.ty == b.ty;
         if let Some(old) = held.as_ref()
@@ -129,10 +139,13 @@ impl Session {
         Ok(plan)
     }
 
-    /// Whether a statement, planned by what was last known of the catalog, has looked nothing up: it would be the same by any other.
-    pub(super) fn needs_no_catalog(&mut self, prepared: &Prepared) -> bool {
-        let Some(planned) = prepared.planned() else { return false };
-        self.plan_statement(planned, &prepared.text, &prepared.declared).is_ok_and(|made| made.uses.is_empty())
+    /// A statement's plan by what was last known of the catalog. One that has looked nothing up would be the same by any other.
+    pub(super) fn plan_by_what_is_known(&mut self, prepared: &Prepared) -> Option<Made> {
+        let planned = prepared.planned()?;
+        let generation = self.generation;
+        let held =
+            prepared.plan.lock().as_ref().filter(|held| held.generation == generation).map(|held| held.made.clone());
+        held.or_else(|| self.plan_statement(planned, &prepared.text, &prepared.declared).ok())
     }
 
     /// A plan, from the cache or made.

@@ -28,7 +28,7 @@ use sql::{
     Database, DatabaseOptions, Executed, Field, Kv, KvError, Output, Session, SqlError, Startup, Transaction,
     TransactionStatus,
 };
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Collects rows as text; says no to a rewind when told that rows have left.
@@ -108,6 +108,10 @@ struct Conflicts {
     behind: AtomicBool,
     /// No range of the present answers.
     lost: AtomicBool,
+    /// Snapshots are read that are at least so old, microseconds: it is all that is here.
+    here_age_us: AtomicU64,
+    /// Keys that were asked for.
+    asked: AtomicUsize,
     /// What ends the waits of the transactions begun.
     patience: Mutex<Vec<Patience>>,
 }
@@ -123,6 +127,7 @@ fn fails(left: &AtomicUsize) -> Result<(), KvError> {
 impl Conflicts {
     /// What a key that is to be read gets.
     fn reached(&self, key: &[u8], past: bool) -> Result<(), KvError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let lost = self.lost.load(Ordering::Relaxed) && !past;
         let error =
             || KvError::Unavailable { key: Some(bytes::Bytes::copy_from_slice(key)), told: "nobody answers".into() };
@@ -141,12 +146,20 @@ struct ConflictingTxn {
     behind: bool,
     left: Arc<Conflicts>,
 }
+impl Conflicting {
+    fn here(&self) -> clock::Timestamp {
+        match self.left.here_age_us.load(Ordering::Relaxed) {
+            0 => clock::Timestamp::MAX,
+            age_us => self.kv.ago(age_us),
+        }
+    }
+}
 impl Kv for Conflicting {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
         self.left.begun.fetch_add(1, Ordering::Relaxed);
         let (interrupt, deadline) = (options.interrupt.clone(), options.deadline.clone());
         self.left.patience.lock().unwrap().push(Patience { interrupt, deadline });
-        let (txn, past) = (self.kv.begin(options)?, options.as_of.is_some());
+        let (txn, past) = (self.kv.begin(options)?, options.as_of.is_some_and(|at| at <= self.here()));
         let behind =
             self.left.behind.load(Ordering::Relaxed) && options.isolation == Isolation::RepeatableRead && !past;
         Ok(Box::new(ConflictingTxn { txn, past, behind, left: self.left.clone() }))
@@ -156,6 +169,9 @@ impl Kv for Conflicting {
     }
     fn now_us(&self) -> i64 {
         self.kv.now_us()
+    }
+    fn freshest(&self, least: clock::Timestamp) -> clock::Timestamp {
+        self.here().min(self.kv.ago(0)).max(least)
     }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
         self.kv.admin(request)

@@ -62,3 +62,98 @@ fn a_catalog_that_changed_meanwhile_is_the_present_one() {
     assert_eq!(run(&mut a, "SELECT * FROM t"), ["1|5"]);
     assert_eq!(run(&mut a, "COMMIT; SELECT * FROM t"), ["1|5"]);
 }
+
+/// Whoever leads the catalog's range may have died a moment ago, which nobody knows yet: what needs nothing of it must not ask.
+#[test]
+fn what_needs_no_catalog_asks_nobody() {
+    let left = Arc::new(Conflicts::default());
+    let db = open(Conflicting { kv: MemoryKv::new(), left: left.clone() });
+    let mut s = session(&db);
+    run(&mut s, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 10)");
+    let asked = |s: &mut Session, text: &str| {
+        let before = left.asked.load(Ordering::Relaxed);
+        run(s, text);
+        left.asked.load(Ordering::Relaxed) - before
+    };
+    for needs_nothing in [
+        "SELECT 1",
+        "SELECT 1 + 2, 'a' || 'b'",
+        "SET lock_timeout = 7",
+        "SHOW lock_timeout",
+        "BEGIN; SET LOCAL lock_timeout = 8; SAVEPOINT a; SELECT 1; ROLLBACK TO a; SELECT 2; COMMIT",
+        "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1; SELECT 2; COMMIT",
+        "BEGIN; SET LOCAL timeball.consistency = 'hybrid'; SELECT 1; ROLLBACK",
+    ] {
+        assert_eq!(asked(&mut s, needs_nothing), 0, "{needs_nothing}");
+    }
+    let before = left.asked.load(Ordering::Relaxed);
+    for _ in 0..2 {
+        s.parse("", "SELECT $1::int + 1", &[]).unwrap();
+        s.bind("", "", &[Some(b"41")], &[], &[]).unwrap();
+        let mut out = Rows::default();
+        s.execute("", 0, true, &mut out).unwrap();
+        assert_eq!(out.rows, ["42"]);
+    }
+    assert_eq!(left.asked.load(Ordering::Relaxed), before);
+    for needs_it in ["SELECT v FROM t", "SELECT 't'::regclass", "SELECT current_database()"] {
+        assert!(asked(&mut s, needs_it) > 0, "{needs_it}");
+    }
+}
+
+/// A transaction that began without a look at the catalog sees all the same the one of its snapshot, and so does the session's next one.
+#[test]
+fn who_has_not_looked_yet_looks_when_it_matters() {
+    let kv = MemoryKv::new();
+    let left = Arc::new(Conflicts::default());
+    let (here, there) = (open(Conflicting { kv: kv.clone(), left: left.clone() }), open(kv));
+    let (mut a, mut b) = (session(&here), session(&there));
+    run(&mut b, "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)");
+    assert_eq!(run(&mut a, "SELECT 1"), ["1"]);
+    assert_eq!(run(&mut a, "BEGIN; SELECT 1; SELECT * FROM t; SELECT 't'::regclass; COMMIT"), ["1", "1", "t"]);
+    run(&mut b, "ALTER TABLE t ADD COLUMN v int DEFAULT 5; CREATE SEQUENCE s");
+    assert_eq!(
+        run(&mut a, "BEGIN; SELECT 2; SAVEPOINT x; SELECT nextval('s'); ROLLBACK TO x; SELECT * FROM t; COMMIT"),
+        ["2", "1", "1|5"]
+    );
+    run(&mut b, "ALTER TABLE t RENAME TO u");
+    assert_eq!(run(&mut a, "SELECT * FROM u"), ["1|5"]);
+    let error = a.simple_query("SELECT * FROM t", &mut Rows::default()).unwrap_err();
+    assert_eq!(error.state.as_str(), "42P01", "{error}");
+    // Its own changes, undone.
+    assert_eq!(
+        run(
+            &mut a,
+            "BEGIN; SAVEPOINT x; CREATE TABLE own (id int PRIMARY KEY); ROLLBACK TO x; SET LOCAL lock_timeout = 1; SELECT 3; COMMIT"
+        ),
+        ["3"]
+    );
+    let error = a.simple_query("SELECT * FROM own", &mut Rows::default()).unwrap_err();
+    assert_eq!(error.state.as_str(), "42P01", "{error}");
+}
+
+/// What is left of a majority has an older past than a session has seen, or than it may show: it says so, and how to read that.
+#[test]
+fn a_past_that_is_too_recent_says_what_is_here() {
+    let left = Arc::new(Conflicts::default());
+    let db = open(Conflicting { kv: MemoryKv::new(), left: left.clone() });
+    let mut seen = session(&db);
+    run(&mut seen, "CREATE TABLE t (id int PRIMARY KEY); SELECT * FROM t");
+    left.here_age_us.store(30_000_000, Ordering::Relaxed);
+    left.lost.store(true, Ordering::Relaxed);
+    let mut fresh = session(&db);
+    for (session, bound, why) in
+        [(&mut seen, "1h", "its snapshots never go back"), (&mut fresh, "10s", "is the oldest that was asked for")]
+    {
+        run(session, &format!("SET timeball.consistency = 'stale'; SET timeball.max_staleness = '{bound}'"));
+        let error = session.simple_query("SELECT * FROM t", &mut Rows::default()).unwrap_err();
+        assert_eq!(error.state.as_str(), "57P03", "{error}");
+        let hint = error.hint.as_deref().unwrap_or_default();
+        let said = |ages: [&str; 2]| ages.iter().any(|age| hint.contains(age));
+        assert!(said(["can serve what was so 30 s ago", "can serve what was so 31 s ago"]), "{hint}");
+        assert!(hint.contains(why) && said(["max_staleness = '90s'", "max_staleness = '91s'"]), "{hint}");
+    }
+    // Where nothing is here that the node could say so of, it does not.
+    run(&mut fresh, "RESET timeball.consistency; RESET timeball.max_staleness");
+    let error = fresh.simple_query("SELECT * FROM t", &mut Rows::default()).unwrap_err();
+    assert!(error.hint.as_deref().is_some_and(|hint| !hint.contains("max_staleness")), "{error:?}");
+}

@@ -183,6 +183,29 @@ impl Cluster {
         Ok(())
     }
 
+    /// A line for each node whose process has ended since this was asked last, other than by `\kill`.
+    pub fn ended(&mut self) -> Vec<String> {
+        let mut ended = Vec::new();
+        for node in &mut self.nodes {
+            let Some(process) = &mut node.process else { continue };
+            if let Ok(Some(status)) = process.try_wait() {
+                ended.push((node.number, status.to_string(), log_of(&node.store)));
+                node.process = None;
+            }
+        }
+        let (running, all) = (self.nodes.iter().filter(|node| node.process.is_some()).count(), self.nodes.len());
+        let others = match running {
+            0 => "no node is left".to_owned(),
+            // Each range is on three of them, or on all.
+            _ if running * 2 <= all => format!("{running} of {all} run: what needs a majority of them fails (57P03)"),
+            _ => format!("{running} of {all} run and go on"),
+        };
+        let line = |(number, status, log): (usize, String, PathBuf)| {
+            format!("n{number} has ended ({status}), its log is {}; {others}.\n", log.display())
+        };
+        ended.into_iter().map(line).collect()
+    }
+
     /// `timeball init`, once all of them answer.
     fn found(&mut self) -> Result<(), String> {
         let address = format!("127.0.0.1:{}", self.nodes[0].peer);
@@ -264,6 +287,26 @@ mod tests {
         assert!(cluster.command("\\nodes", &[]).unwrap().contains("n2  sql 127.0.0.1:102"));
         assert!(cluster.command("\\kill", &["2"]).unwrap().contains("does not run"));
         assert_eq!(cluster.command("\\d", &[]), None);
+    }
+
+    #[test]
+    fn who_has_ended_is_told_once() {
+        let node = |number: usize, process: Option<Child>| {
+            let store = PathBuf::from(format!("n{number}"));
+            Node { number, store, sql: 1, http: 2, peer: 3, process }
+        };
+        let process = |command: &str| Command::new("sh").args(["-c", command]).stdin(Stdio::piped()).spawn().unwrap();
+        // One dies, and the other waits for a word that does not come.
+        let nodes = vec![node(1, Some(process("kill -9 $$"))), node(2, Some(process("read word"))), node(3, None)];
+        let mut cluster = Cluster { nodes, join: String::new(), flags: Vec::new() };
+        cluster.nodes[0].process.as_mut().unwrap().wait().unwrap();
+        let told = cluster.ended();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("n1 has ended (signal: 9 (SIGKILL)), its log is n1.log; 1 of 3 run"), "{told:?}");
+        assert!(
+            cluster.ended().is_empty()
+                && cluster.describe().contains("n1  sql 127.0.0.1:1  http 127.0.0.1:2  not running")
+        );
     }
 
     #[test]

@@ -10,9 +10,13 @@ use lab::bench::{self, PostsAndLikes};
 use lab::client::{Client, Url};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Seed of the data: the same at every start.
 const SEED: u64 = 1;
+
+/// So often a demo without a shell looks after its nodes.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// A directory that is removed when the value goes.
 struct Temporary(PathBuf);
@@ -79,13 +83,25 @@ pub fn run(options: &DemoOptions) -> Result<(), String> {
         };
         shell::interactive(&url, Format::Table, &[], &mut more).map_err(|ended| ended.status().1)?;
     } else {
-        signals::wait();
+        match &mut running {
+            Running::Node(_) => drop(signals::wait()),
+            Running::Cluster(cluster) => watch(cluster),
+        }
     }
     match running {
         Running::Node(serving) => serving.stop(),
         Running::Cluster(cluster) => drop(cluster),
     }
     Ok(())
+}
+
+/// Until a signal comes: says which nodes have ended.
+fn watch(cluster: &mut Cluster) {
+    while signals::wait_for(LOOK_EVERY).is_none() {
+        for told in cluster.ended() {
+            crate::say(&told);
+        }
+    }
 }
 
 /// What is in it, and where.

@@ -133,6 +133,7 @@ fn connect(shell: &mut Shell, database: &str) -> Step {
     match Client::connect(&url) {
         Ok(client) => {
             (shell.client, shell.url) = (client, url);
+            shell.set.clear();
             println!("You are now connected to database \"{database}\".");
             Step::On
         }

@@ -46,7 +46,12 @@ pub struct Shell {
     variables: BTreeMap<String, String>,
     /// The last statements, for `\watch`.
     last: String,
+    /// What the session was told to be like, and another one would not be: texts with a SET, the newest last, at most [`SET_TEXTS_MAX`].
+    set: Vec<String>,
 }
+
+/// So many texts are remembered that have set something.
+const SET_TEXTS_MAX: usize = 20;
 
 /// Whether the shell goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +144,8 @@ impl Shell {
         let client = Client::connect(url).map_err(|e| Ended::Disconnected(e.to_string()))?;
         let (timing, expanded) = (false, false);
         let (variables, last) = (variables.iter().cloned().collect(), String::new());
-        Ok(Shell { url: url.clone(), client, interactive, format, timing, expanded, variables, last })
+        let set = Vec::new();
+        Ok(Shell { url: url.clone(), client, interactive, format, timing, expanded, variables, last, set })
     }
 
     fn server(&self) -> String {
@@ -216,10 +222,16 @@ impl Shell {
         self.mark_running(true);
         let ran = self.client.query_events(text, |event| view.see(event));
         self.mark_running(false);
+        let (failed, has_set) = (view.failed, view.has_set);
         if let Err(e) = ran {
             return self.lost(&e);
         }
-        if view.failed { Step::Failed } else { Step::On }
+        if has_set {
+            self.set.retain(|known| known != text);
+            self.set.push(text.to_owned());
+            self.set.drain(..self.set.len().saturating_sub(SET_TEXTS_MAX));
+        }
+        if failed { Step::Failed } else { Step::On }
     }
 
     fn mark_running(&self, runs: bool) {
@@ -238,12 +250,23 @@ impl Shell {
         match self.client.connect_again(&self.url) {
             Ok(client) => {
                 self.client = client;
-                eprintln!("Connected again, to {}; what was not committed is lost.", self.place());
+                eprint!("{}", connected_again(&self.place(), &std::mem::take(&mut self.set)));
             }
             Err(e) => eprintln!("{e}"),
         }
         Step::Lost
     }
+}
+
+/// What a new session does not have of the one that was lost.
+fn connected_again(place: &str, set: &[String]) -> String {
+    let mut told = format!("Connected again, to {place}, in a new session: what was not committed is lost");
+    if set.is_empty() {
+        return told + ", and so are prepared statements and locks.\n";
+    }
+    told.push_str(", and so are prepared statements, locks and settings. Set again what you need:\n");
+    set.iter().for_each(|text| told.push_str(&format!("  {text}\n")));
+    told
 }
 
 /// Shows the events of one text.
@@ -255,19 +278,24 @@ struct View<'a> {
     columns: Option<Vec<Column>>,
     rows: Vec<TextRow>,
     failed: bool,
+    /// A setting was set.
+    has_set: bool,
 }
 
 impl<'a> View<'a> {
     fn new(shell: &Shell, text: &'a str, title: Option<&'a str>) -> View<'a> {
         let (format, expanded) = (shell.format, shell.expanded);
-        View { format, expanded, title, text, columns: None, rows: Vec::new(), failed: false }
+        View { format, expanded, title, text, columns: None, rows: Vec::new(), failed: false, has_set: false }
     }
 
     fn see(&mut self, event: Event) {
         match event {
             Event::Columns(columns) => self.columns = Some(columns),
             Event::Row(row) => self.rows.push(row),
-            Event::Tag(tag) => self.result(&tag),
+            Event::Tag(tag) => {
+                self.has_set |= tag == "SET";
+                self.result(&tag);
+            }
             Event::Notice(notice) => show_message(&notice, self.text),
             Event::Error(error) => {
                 // Rows that came before the error are part of what happened.
@@ -309,4 +337,18 @@ fn show_message(message: &ServerMessage, text: &str) {
         }
     }
     eprintln!("{out}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_session_says_what_it_lacks() {
+        let told = connected_again("127.0.0.1:2", &[]);
+        assert!(told.starts_with("Connected again, to 127.0.0.1:2, in a new session: what was not committed is lost"));
+        let set = ["SET timeball.consistency = 'stale';", "SET a.b = 1; SELECT 1;"].map(str::to_owned);
+        let told = connected_again("127.0.0.1:2", &set);
+        assert!(set.iter().all(|text| told.contains(&format!("\n  {text}\n"))) && told.contains("settings"), "{told}");
+    }
 }
