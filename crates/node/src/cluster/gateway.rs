@@ -85,7 +85,7 @@ pub(crate) struct Call {
     hint: Option<NodeId>,
     /// Who was last to ask in its place, and whom.
     via: Option<(NodeId, NodeId)>,
-    /// All that were to ask in its place; replicas of its range, each once. Whichever of them answers, and however late: it may be another's answer.
+    /// All that were to ask in its place, each once. Whichever of them answers, and however late: it may be another's answer.
     relays: Vec<NodeId>,
     /// It does not wait for a leader where none is known.
     pub hasty: bool,
@@ -113,7 +113,7 @@ impl Call {
     }
 
     /// Whether nobody can have heard of it.
-    fn is_new(&self) -> bool {
+    pub fn is_new(&self) -> bool {
         self.copies == 0 && self.may_give_up()
     }
 }
@@ -226,8 +226,9 @@ impl<E: Engine> Core<E> {
         let Some(call) = self.gateway.calls.get_mut(&id) else { return Ok(()) };
         let (range, mut request) = (call.range, call.request.clone());
         let caught_up = call.caught_up.contains(&to);
+        let via = if to == self.options.node { None } else { self.detour(id, to, range) };
         if to != self.options.node {
-            self.address_lock(to, &mut request);
+            self.address_lock(to, via.is_some(), &mut request);
         }
         if to == self.options.node {
             if caught_up {
@@ -236,7 +237,7 @@ impl<E: Engine> Core<E> {
             return self.serve(now, Asker::Own(id), range, request);
         }
         self.counters.requests_sent.one();
-        if let Some(via) = self.detour(id, to, range) {
+        if let Some(via) = via {
             if let Some(call) = self.gateway.calls.get_mut(&id) {
                 (call.sent_to, call.via) = (Some(via), Some((via, to)));
                 if !call.relays.contains(&via) {

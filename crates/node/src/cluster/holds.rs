@@ -27,6 +27,7 @@
 //! when he wakes, not before. What is asked for in the grace waits for its end, also where a lock is only to be tried.
 
 use super::core::Core;
+use super::gateway::NOBODY;
 use super::gateway::Owner;
 use super::locks::Holder;
 use super::member::Member;
@@ -190,10 +191,15 @@ impl<E: Engine> Core<E> {
 
     /// A session's lock passes on, wherever it may be held or asked for.
     fn let_go(&mut self, txn: TxnId, asked: Option<NodeId>) {
-        let at = self.holds.held.get(&txn).map(|hold| hold.at);
+        let hold = self.holds.held.get(&txn);
+        let at = hold.map(|hold| hold.at).filter(|at| *at != NOBODY);
+        // Who granted it by way of a third is not known: whoever may have done so is told.
+        let unknown =
+            hold.filter(|hold| hold.at == NOBODY).and_then(|hold| self.routes.get(self.routes.of_key(&hold.key)));
+        let all = unknown.map(|route| route.replicas.clone()).unwrap_or_default();
         self.release_locks(txn);
         let mut told = Vec::new();
-        for node in at.into_iter().chain(asked).filter(|node| *node != self.options.node) {
+        for node in at.into_iter().chain(asked).chain(all).filter(|node| *node != self.options.node) {
             if !told.contains(&node) {
                 told.push(node);
                 self.post.answers.push((node, Body::Unlock { txn, returned: None }));

@@ -61,7 +61,13 @@ impl<E: Engine> Core<E> {
 
     /// How many locks it holds.
     pub fn locks_held(&self, txn: TxnId) -> usize {
-        let elsewhere = self.gateway.locked_on.get(&txn).map_or(0, |known| known.held.values().sum());
+        let elsewhere = self.gateway.locked_on.get(&txn).map_or(0, |known| {
+            // What somebody of several gave stands with each of them, and counts once.
+            let (third, sure): (Vec<_>, Vec<_>) =
+                known.held.iter().partition(|(node, _)| known.by_third.contains(node));
+            let most = third.into_iter().map(|(_, held)| *held).max().unwrap_or(0);
+            sure.into_iter().fold(most, |sum, (_, held)| sum.saturating_add(*held))
+        });
         self.locks.held(txn) + usize::try_from(elsewhere).unwrap_or(usize::MAX)
     }
 
@@ -86,11 +92,16 @@ impl<E: Engine> Core<E> {
         call.is_some_and(|call| matches!(call.request, Request::Lock { .. }))
     }
 
-    /// A request for a lock leaves for a node: it says what was given back there.
-    pub fn address_lock(&mut self, to: NodeId, request: &mut Request) {
-        if let Request::Lock { txn, returned, .. } = request {
+    /// A request for a lock leaves for a node: it says what was given back there. Where it goes through a third it may come to any other: what it keeps is right
+    /// wherever that is (invariant 3). Another's request, which is asked in its place, says so already.
+    pub fn address_lock(&mut self, to: NodeId, by_third: bool, request: &mut Request) {
+        let me = self.me();
+        if let Request::Lock { txn, returned, .. } = request
+            && txn.node == me.0
+        {
             let known = self.gateway.locked_on.entry(*txn).or_default();
-            let kept = *known.held.entry(to).or_default();
+            let there = *known.held.entry(to).or_default();
+            let kept = if by_third { known.held.values().copied().max().unwrap_or(0) } else { there };
             *returned = Returned { round: known.round, kept };
         }
     }

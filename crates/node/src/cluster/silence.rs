@@ -168,14 +168,14 @@ impl<E: Engine> Core<E> {
         (!self.has_leader(range)).then(|| self.ticks.saturating_sub(*since))
     }
 
-    /// For how many ticks a call waits for a sign of life of a range.
-    fn patience(&self, range: RangeId, hasty: bool) -> u64 {
+    /// For how many ticks a call waits for a sign of life of a range. `sent`: it has been asked already, and what others learned before does not end it.
+    fn patience(&self, range: RangeId, hasty: bool, sent: bool) -> u64 {
         let silent = self.silent_ticks(range);
         match silent {
             Some(silent) if (hasty || silent > UNAVAILABLE_TICKS) && self.is_cut_off_from(range) => 0,
             _ if hasty => {
                 let last = self.silence.hasty.get(&range).map(|last| self.ticks.saturating_sub(*last));
-                if last.is_some_and(|ticks| ticks <= HASTY_TICKS) { 0 } else { HASTY_TICKS }
+                if !sent && last.is_some_and(|ticks| ticks <= HASTY_TICKS) { 0 } else { HASTY_TICKS }
             }
             Some(silent) if silent > UNAVAILABLE_TICKS => PROBE_TICKS,
             _ => UNAVAILABLE_TICKS + 1,
@@ -189,12 +189,12 @@ impl<E: Engine> Core<E> {
 
     /// Whether a call has waited for long enough.
     pub fn is_in_vain(&self, call: &Call) -> bool {
-        self.ticks.saturating_sub(call.alive_tick) >= self.patience(call.range, call.hasty)
+        self.ticks.saturating_sub(call.alive_tick) >= self.patience(call.range, call.hasty, !call.is_new())
     }
 
     /// What is certain to have no answer; asked before anything is sent.
     pub fn out_of_reach(&self, range: RangeId, hasty: bool) -> bool {
-        self.patience(range, hasty) == 0
+        self.patience(range, hasty, false) == 0
     }
 
     /// The error of a call that was in vain.

@@ -223,3 +223,21 @@ fn a_circle_over_locks_of_both_kinds_is_found() {
         assert_eq!(told, [false, true], "seed {seed}: one is the victim, the other goes on");
     }
 }
+
+/// A session's lock that was granted by way of a third, as its node does not hear who leads: it is given back there, too, and at once.
+#[test]
+fn a_lock_that_came_through_a_third_is_given_back() {
+    let mut w = world(9, |_| {});
+    let leader = w.await_leader(1);
+    let (here, third) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    w.ask(here, async |env| set(env, pairs(&[("a", "1")])).await);
+    w.weather.cuts.extend([(leader, here), (here, leader)]);
+    w.run(1_000_000);
+    let held = exclusive(&mut w, here).expect("free");
+    // Long enough for it to be asked after.
+    w.run(8_000_000);
+    assert!(exclusive(&mut w, third).is_none() && !held.is_lost());
+    dropped(&mut w, here, held);
+    w.run(1_000_000);
+    assert!(exclusive(&mut w, third).is_some(), "it is free");
+}

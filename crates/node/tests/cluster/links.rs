@@ -208,3 +208,37 @@ fn who_died_relays_nothing() {
     assert!(done_us.get() > healed_us, "it was asked while they heard nothing of each other");
     assert!(done_us.get() - healed_us < 500_000, "virtual time: {} us", done_us.get() - healed_us);
 }
+
+/// What was given back with a savepoint before the link was cut does not keep later requests, which come through the third, from being granted.
+#[test]
+fn a_lock_is_asked_for_through_another_after_some_were_given_back() {
+    for seed in 20..23 {
+        let mut w = World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {});
+        lead(&mut w, 1, 1);
+        let mut txn = w.ask(2, async |env| {
+            set(env.clone(), pairs(&[("a", "0"), ("b", "0"), ("c", "0")])).await;
+            Txn::begin(&env).unwrap()
+        });
+        w.weather.cuts.extend([(1, 2), (2, 1)]);
+        w.run(1_000_000);
+        txn = w.ask(2, async move |_| {
+            assert_eq!(txn.lock("a").await, Ok(true), "seed {seed}");
+            txn.txn.savepoint();
+            assert_eq!(txn.lock("b").await, Ok(true), "seed {seed}");
+            txn
+        });
+        txn.txn.release_since(0);
+        w.drain(2);
+        w.run(1_000_000);
+        let began_us = w.now_us();
+        txn = w.ask(2, async move |_| {
+            assert_eq!(txn.lock("c").await, Ok(true), "seed {seed}");
+            txn
+        });
+        assert!(w.now_us() - began_us < 2_000_000, "{} us, seed {seed}", w.now_us() - began_us);
+        let busy = async |env, name| Txn::begin(&env).unwrap().try_lock(name).await;
+        assert_eq!(w.ask(3, async move |env| busy(env, "a").await), Err(TxnError::LockNotAvailable), "seed {seed}");
+        assert_eq!(w.ask(3, async move |env| busy(env, "b").await), Ok(true), "seed {seed}");
+        drop(txn);
+    }
+}

@@ -186,7 +186,7 @@ impl Session {
     }
 
     /// The transaction, and the plan of a statement in it. One that looks nothing up needs no catalog: while it is not known what the present one is (on
-    /// a node that does not lead it), a statement is planned by the one of before. What then neither looks up nor reads anything (`SELECT 1`) runs, and
+    /// a node of a cluster it never is), a statement is planned by the one of before. What then neither looks up nor reads anything (`SELECT 1`) runs, and
     /// waits for nobody; anything else asks for the catalog of its snapshot first.
     pub(super) fn ensure_planned(
         &mut self,

@@ -49,7 +49,8 @@ impl Session {
         self.view.as_ref().and_then(|view| view.snapshot().seal().cloned())
     }
 
-    /// The keys as they are now: somebody may have renewed them since this session looked. Where nobody can be asked, as they were then.
+    /// The keys as they are now: somebody may have renewed them since this session looked. Where nobody can be asked, as they were
+    /// then: what is only late is waited for, so that a key that was given up is not believed.
     fn present_seal(&self) -> Option<Arc<Seal>> {
         let patience = self.patience();
         let options = BeginOptions {
@@ -63,7 +64,7 @@ impl Session {
         let looked = kv.begin(&options).map_err(SqlError::from).and_then(|mut txn| {
             // What was seen later than this snapshot says nothing of it.
             let known = known.filter(|(_, at)| *at <= txn.snapshot());
-            self.db.catalog.look(kv, &patience, txn.as_mut(), known, Wait::Hasty)
+            self.db.catalog.look(kv, &patience, txn.as_mut(), known, Wait::Patient)
         });
         looked.map_or_else(|_| self.known_seal(), |catalog| catalog.seal().cloned())
     }
