@@ -19,7 +19,9 @@ fn answer_lost(prepare: Prepare) -> (Result<(), TxnError>, Option<String>) {
     let mut w = World::new(11, 4, founding(&[""], &[1, 2, 3]), prepare);
     let leader = w.await_leader(1);
     w.ask(4, async |env| set(env, pairs(&[("x", "0")])).await);
-    w.lose = Some(|message| matches!(body(message), Some(Body::Answer { answer: Answer::Committed(_), .. })));
+    w.lose = Some(|message| {
+        matches!(body(message), Some(Body::Answer { answer: Answer::Committed(_) | Answer::CommittedLate(..), .. }))
+    });
     let result = Rc::new(RefCell::new(None));
     let told = result.clone();
     w.spawn(4, move |env| {
