@@ -127,21 +127,20 @@ impl Session {
         self.modes.consistency.unwrap_or(self.settings.consistency)
     }
 
-    /// Whether the present transaction, or the next one, may not write.
-    fn is_read_only(&self) -> bool {
-        self.modes.read_only.unwrap_or(self.settings.read_only)
-            || self.consistency() == Consistency::Stale
-            || self.active.as_ref().is_some_and(|active| active.as_of.is_some())
+    /// Whether a transaction that reads the present, or the past, may not write by what was said of it.
+    fn is_read_only(&self, past: bool) -> bool {
+        self.modes.read_only.unwrap_or(self.settings.read_only) || self.consistency() == Consistency::Stale || past
     }
 
     /// What the present transaction, or the next one, shows of itself.
     pub(super) fn shown_modes(&self) -> ShownModes {
+        let as_of = self.active.as_ref().is_some_and(|active| active.as_of.is_some());
         ShownModes {
             isolation: self.shown_isolation(),
-            read_only: self.is_read_only(),
+            read_only: self.is_read_only(as_of),
             deferrable: self.modes.deferrable.unwrap_or(self.settings.deferrable),
             consistency: self.consistency(),
-            as_of: self.active.as_ref().is_some_and(|active| active.as_of.is_some()),
+            as_of,
             token: self.token,
         }
     }
@@ -166,7 +165,7 @@ impl Session {
             commit_wait_budget_ns: self.settings.commit_wait_budget_ns,
             snapshot_age: self.settings.snapshot_age,
             token: self.token,
-            read_only: self.is_read_only(),
+            read_only: self.is_read_only(as_of.is_some()),
             as_of,
             interrupt: self.interrupt.clone(),
             deadline: self.deadline.clone(),

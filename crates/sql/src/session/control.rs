@@ -128,7 +128,17 @@ impl Session {
         }
         self.block = Block::Open;
         self.block_began_us = Some(self.statement_began_us);
-        self.modes = modes.clone();
+        let known = std::mem::replace(&mut self.modes, modes.clone());
+        if self.active.is_some() {
+            // A text's statements before it have begun the transaction: what BEGIN leaves open is as it began.
+            let modes = &mut self.modes;
+            if modes.isolation.is_none() {
+                (modes.isolation, modes.uncommitted) = (known.isolation, known.uncommitted);
+            }
+            modes.read_only = modes.read_only.or(known.read_only);
+            modes.deferrable = modes.deferrable.or(known.deferrable);
+            modes.consistency = modes.consistency.or(known.consistency);
+        }
         tag("BEGIN")
     }
 

@@ -62,6 +62,32 @@ fn it_is_too_late_after_the_first_query() {
     assert_eq!(mode(&mut a), "strict");
 }
 
+/// A block that leaves the past before its first query writes; one that a text's statements have begun goes on as it began.
+#[test]
+fn a_block_writes_by_what_it_is_when_it_writes() {
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (a int)");
+    kv.advance_us(10_000_000);
+    for set in
+        ["SET LOCAL timeball.consistency = 'auto'", "SET timeball.consistency = 'auto'", "RESET timeball.consistency"]
+    {
+        run(&mut a, "SET timeball.consistency = 'stale'");
+        assert_eq!(run(&mut a, &format!("BEGIN; {set}; SHOW transaction_read_only")), ["off"], "{set}");
+        run(&mut a, "INSERT INTO t VALUES (1); COMMIT");
+    }
+    run(&mut a, "RESET timeball.consistency");
+    run(&mut a, "SELECT 1; BEGIN; SET timeball.consistency = 'stale'; INSERT INTO t VALUES (1); COMMIT");
+    run(&mut a, "RESET timeball.consistency");
+    let shown = run(
+        &mut a,
+        "SELECT 1 AS x; BEGIN; SET default_transaction_isolation = 'read committed'; SHOW transaction_isolation; ROLLBACK",
+    );
+    assert_eq!(shown, ["1", "serializable"]);
+    assert_eq!(run(&mut a, "SELECT count(*) FROM t"), ["4"]);
+}
+
 #[test]
 fn stale_transactions_read_the_past_and_write_nothing() {
     let kv = MemoryKv::new();
