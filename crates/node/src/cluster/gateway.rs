@@ -228,7 +228,7 @@ impl<E: Engine> Core<E> {
         let caught_up = call.caught_up.contains(&to);
         let via = if to == self.options.node { None } else { self.detour(id, to, range) };
         if to != self.options.node {
-            self.address_lock(to, via.is_some(), &mut request);
+            self.address_lock(to, range, via.is_some(), &mut request);
         }
         if to == self.options.node {
             if caught_up {

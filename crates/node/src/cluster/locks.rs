@@ -93,13 +93,18 @@ impl<E: Engine> Core<E> {
     }
 
     /// A request for a lock leaves for a node: it says what was given back there. Where it goes through a third it may come to any other: what it keeps is right
-    /// wherever that is (invariant 3). Another's request, which is asked in its place, says so already.
-    pub fn address_lock(&mut self, to: NodeId, by_third: bool, request: &mut Request) {
+    /// wherever that is (invariant 3), and all that it may come to are told of what is given back. Another's request, which is asked in its place, says so already.
+    pub fn address_lock(&mut self, to: NodeId, range: RangeId, by_third: bool, request: &mut Request) {
         let me = self.me();
         if let Request::Lock { txn, returned, .. } = request
             && txn.node == me.0
         {
+            let all =
+                self.routes.get(range).filter(|_| by_third).map(|route| route.replicas.clone()).unwrap_or_default();
             let known = self.gateway.locked_on.entry(*txn).or_default();
+            for node in all.into_iter().filter(|node| *node != me) {
+                known.held.entry(node).or_default();
+            }
             let there = *known.held.entry(to).or_default();
             let kept = if by_third { known.held.values().copied().max().unwrap_or(0) } else { there };
             *returned = Returned { round: known.round, kept };

@@ -6,13 +6,13 @@ use super::world::{World, founding};
 use clock::Timestamp;
 use node::{BeginOptions, Consistency, SnapshotAge};
 
-fn aged(snapshot_age: SnapshotAge, token: Timestamp) -> BeginOptions {
-    BeginOptions { consistency: Consistency::Token, snapshot_age, token, ..BeginOptions::default() }
+fn aged(consistency: Consistency, snapshot_age: SnapshotAge, token: Timestamp) -> BeginOptions {
+    BeginOptions { consistency, snapshot_age, token, ..BeginOptions::default() }
 }
 
 /// A key of node 2 is written again and again; node 1 reads it while each write is on its way. How many reads waited at node 2, and whether all read what had been
 /// written about as long ago as their snapshots are old, or later.
-fn waits_beside_a_writer(age: SnapshotAge) -> u64 {
+fn waits_beside_a_writer(mode: Consistency, age: SnapshotAge) -> u64 {
     let mut w = World::new(51, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
     (1..=3).for_each(|node| w.set_watch(node, 0, 1_000));
     lead(&mut w, 1, 1);
@@ -30,8 +30,9 @@ fn waits_beside_a_writer(age: SnapshotAge) -> u64 {
         });
         // The read arrives while the write is being replicated.
         w.run(200);
-        let seen: i64 =
-            w.ask(1, async move |env| Txn::with(&env, aged(age, Timestamp::MIN)).unwrap().number("p").await.unwrap());
+        let seen: i64 = w.ask(1, async move |env| {
+            Txn::with(&env, aged(mode, age, Timestamp::MIN)).unwrap().number("p").await.unwrap()
+        });
         assert!((n - 2..=n).contains(&seen), "{age:?}: {seen} of {n}");
         w.run(100_000);
     }
@@ -40,25 +41,52 @@ fn waits_beside_a_writer(age: SnapshotAge) -> u64 {
 
 #[test]
 fn a_snapshot_of_a_little_age_waits_for_no_commit() {
-    assert!(waits_beside_a_writer(SnapshotAge::Present) >= 15, "it meets what is being written");
-    assert_eq!(waits_beside_a_writer(SnapshotAge::Fixed(30_000)), 0);
-    assert_eq!(waits_beside_a_writer(SnapshotAge::Tuned), 0, "by what commits took here");
+    assert!(waits_beside_a_writer(Consistency::Token, SnapshotAge::Present) >= 15, "it meets what is being written");
+    for mode in [Consistency::Token, Consistency::None] {
+        assert_eq!(waits_beside_a_writer(mode, SnapshotAge::Fixed(30_000)), 0, "{mode:?}");
+        assert_eq!(waits_beside_a_writer(mode, SnapshotAge::Tuned), 0, "{mode:?}: by what commits took here");
+    }
 }
 
 /// 004 section 2.2: a session's own snapshots never go back, however old they may be.
 #[test]
 fn a_session_sees_what_it_wrote_whatever_the_age() {
-    for age in [SnapshotAge::Fixed(900_000), SnapshotAge::Tuned] {
+    let modes = [Consistency::Token, Consistency::None];
+    let ages = [SnapshotAge::Fixed(900_000), SnapshotAge::Tuned];
+    for (mode, age) in modes.into_iter().flat_map(|mode| ages.map(|age| (mode, age))) {
         let mut w = World::new(52, 3, founding(&[""], &[1, 2, 3]), |_| {});
         lead(&mut w, 1, 2);
         let mut token = w.ask(1, async |env| set(env, pairs(&[("a", "0")])).await);
         for n in 1..5 {
             token = w.ask(1, async move |env| {
-                let mut txn = Txn::with(&env, aged(age, token)).unwrap();
-                assert_eq!(txn.number("a").await.unwrap(), n - 1, "{age:?}");
+                let mut txn = Txn::with(&env, aged(mode, age, token)).unwrap();
+                assert_eq!(txn.number("a").await.unwrap(), n - 1, "{mode:?} {age:?}");
                 txn.put("a", n);
                 txn.commit().await.unwrap()
             });
         }
     }
+}
+
+/// Who has waited for a lock sees what its holder did, however old its snapshots are otherwise.
+#[test]
+fn who_waited_for_a_lock_sees_what_was_done_meanwhile() {
+    let mut w = World::new(53, 3, founding(&[""], &[1, 2, 3]), |_| {});
+    lead(&mut w, 1, 1);
+    w.ask(1, async |env| set(env, pairs(&[("guard", "0"), ("log", "0")])).await);
+    w.run(2_000_000);
+    w.ask(1, async |env| set(env, pairs(&[("log", "1")])).await);
+    let (before, after) = w.ask(1, async |env| {
+        let options = BeginOptions {
+            isolation: node::Isolation::ReadCommitted,
+            ..aged(Consistency::Token, SnapshotAge::Fixed(900_000), Timestamp::MIN)
+        };
+        let mut txn = Txn::with(&env, options).unwrap();
+        let before = txn.number("log").await.unwrap();
+        txn.txn.begin_statement(&env.now()).unwrap();
+        txn.lock("guard").await.unwrap();
+        txn.txn.begin_statement(&env.now()).unwrap();
+        (before, txn.number("log").await.unwrap())
+    });
+    assert_eq!((before, after), (0, 1), "of an age before the lock, of the present behind it");
 }

@@ -22,7 +22,7 @@ pub enum Wait {
     Patient,
     /// [`is_out_of_reach`] at once where nobody is known to answer: what was known before may do.
     Hasty,
-    /// Nobody is asked: what was known before does.
+    /// Nobody is to be asked: what was known before does. Whoever waits so looks only where it is known that nothing has changed.
     Never,
 }
 

@@ -13,7 +13,7 @@ use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
 use crate::plan::Plan;
 use crate::syntax;
-use crate::transaction::{BeginOptions, Committed, Consistency, Isolation, Patience, Transaction, TxnRef};
+use crate::transaction::{BeginOptions, Committed, Consistency, Isolation, Patience, SnapshotAge, Transaction, TxnRef};
 use crate::types::Value;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::{SqlError, SqlState, work};
@@ -156,6 +156,12 @@ impl Session {
         modes.consistency.get_or_insert(settings.consistency);
     }
 
+    /// Who tries again because of what others did, or begins anew within a block to see it, needs the present for that.
+    fn snapshot_age(&self) -> SnapshotAge {
+        let begun = self.active.as_ref().is_some_and(|active| active.statements > 0);
+        if self.met_conflict || begun { SnapshotAge::Present } else { self.settings.snapshot_age }
+    }
+
     /// How the next transaction begins.
     pub(super) fn begin_options(&self, as_of: Option<Timestamp>) -> BeginOptions {
         BeginOptions {
@@ -163,7 +169,7 @@ impl Session {
             consistency: self.consistency(),
             uncertainty: self.settings.uncertainty,
             commit_wait_budget_ns: self.settings.commit_wait_budget_ns,
-            snapshot_age: self.settings.snapshot_age,
+            snapshot_age: self.snapshot_age(),
             token: self.token,
             read_only: self.is_read_only(as_of.is_some()),
             as_of,
@@ -218,7 +224,8 @@ impl Session {
     fn ensure_with(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<&mut Active, SqlError> {
         if self.active.is_none() {
             self.settle_modes();
-            let active = self.begin(as_of, wait)?;
+            let mut active = self.begin(as_of, wait)?;
+            active.settings = self.carried.take();
             let (snapshot, footprint) = active.txn.with(|t| (t.snapshot(), t.footprint()));
             self.backend.has_done(Some(footprint));
             self.backend.sees(Some((snapshot, active.snapshot_us)));
@@ -482,6 +489,7 @@ impl Session {
         self.start_deadline();
         let held = self.before_commit();
         let Some(mut active) = self.active.take() else {
+            self.carried = None;
             self.end_block();
             return Ok(());
         };
@@ -506,11 +514,19 @@ impl Session {
                 Ok(())
             }
             Err(e) => {
+                self.has_seen(&active);
                 self.portals.end_transaction(false);
                 self.restore_settings(active.settings.take());
                 self.end_block();
                 Err(e)
             }
+        }
+    }
+
+    /// A transaction ends without a commit: the session's next snapshots do not go back behind this one's, either.
+    fn has_seen(&mut self, active: &Active) {
+        if active.as_of.is_none() && active.statements > 0 {
+            self.token = self.token.max(active.snapshot_now());
         }
     }
 
@@ -544,6 +560,7 @@ impl Session {
     pub(super) fn drop_active(&mut self) {
         self.portals.end_transaction(false);
         if let Some(mut active) = self.active.take() {
+            self.has_seen(&active);
             active.txn.with(|t| t.rollback());
             self.backend.relied.clear();
             self.backend.release_transaction_locks(0);
@@ -552,6 +569,15 @@ impl Session {
             }
             self.restore_settings(active.settings.take());
         }
+        let kept = self.carried.take();
+        self.restore_settings(kept);
+    }
+
+    /// As [`Session::drop_active`], where the transaction begins again: what SET has said in it stays said, until its end.
+    pub(super) fn drop_to_begin_again(&mut self) {
+        let kept = self.active.as_mut().and_then(|active| active.settings.take()).or(self.carried.take());
+        self.drop_active();
+        self.carried = kept;
     }
 
     pub(super) fn restore_settings(&mut self, kept: Option<Box<(Settings, Option<Settings>)>>) {

@@ -128,16 +128,12 @@ impl Session {
         }
         self.block = Block::Open;
         self.block_began_us = Some(self.statement_began_us);
-        let known = std::mem::replace(&mut self.modes, modes.clone());
-        if self.active.is_some() {
-            // A text's statements before it have begun the transaction: what BEGIN leaves open is as it began.
-            let modes = &mut self.modes;
-            if modes.isolation.is_none() {
-                (modes.isolation, modes.uncommitted) = (known.isolation, known.uncommitted);
-            }
-            modes.read_only = modes.read_only.or(known.read_only);
-            modes.deferrable = modes.deferrable.or(known.deferrable);
-            modes.consistency = modes.consistency.or(known.consistency);
+        if self.active.is_none() {
+            self.modes = modes.clone();
+        } else if let Err(late) = self.set_transaction(modes, out) {
+            // A text's statements before it have begun the transaction: it says too late how that is to begin.
+            self.block = Block::None;
+            return Err(late);
         }
         tag("BEGIN")
     }
@@ -308,6 +304,11 @@ impl Session {
         if *modes == Modes::default() {
             return tag("SET");
         }
+        // What it is already need not be said first.
+        let isolation = modes.isolation.filter(|asked| Some(*asked) != self.modes.isolation);
+        if self.active.as_ref().is_some_and(|active| active.statements > 0) && isolation != modes.isolation {
+            return self.set_transaction(&Modes { isolation: None, uncommitted: false, ..modes.clone() }, out);
+        }
         // It may be told to write no more at any time.
         let narrows = *modes == Modes { read_only: Some(true), ..Modes::default() };
         if let Some(active) = self.active.as_ref().filter(|_| !narrows) {
@@ -337,7 +338,7 @@ impl Session {
                     "SET TRANSACTION must not be called in a subtransaction",
                 ));
             }
-            self.drop_active();
+            self.drop_to_begin_again();
         }
         let known = std::mem::take(&mut self.modes);
         self.modes = Modes {
@@ -398,7 +399,7 @@ impl Session {
                 self.set_transaction(&Modes { isolation: Some(isolation), uncommitted, ..Modes::default() }, out)?;
             }
             "transaction_read_only" => {
-                let read_only = Some(matches!(value, Some("on" | "true" | "1")));
+                let read_only = Some(Kind::Flag.normalize(name, value.unwrap_or("off"))? == "on");
                 self.set_transaction(&Modes { read_only, ..Modes::default() }, out)?;
             }
             // Outside a block it says something of a transaction that is over.

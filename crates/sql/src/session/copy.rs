@@ -122,6 +122,9 @@ impl Session {
     ) -> Result<Outcome, SqlError> {
         let progress = self.backend.progress.show_copy(table, false);
         let plan = self.plan_of(prepared)?;
+        if !plan.is_read_only() {
+            self.refuse_in_read_only(prepared)?;
+        }
         let columns: Vec<(String, SqlType)> = plan.fields().iter().map(|f| (f.name.clone(), f.ty.clone())).collect();
         let width = columns.len();
         let format = CopyFormat::new(&copy.options, columns)?;

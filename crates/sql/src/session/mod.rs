@@ -131,6 +131,8 @@ pub struct Session {
     /// The block's transaction was rolled back because its snapshot was too old.
     too_old: bool,
     active: Option<Active>,
+    /// What the settings were before a transaction that is to begin again.
+    carried: Option<Box<(Settings, Option<Settings>)>>,
     token: Timestamp,
     /// The token that the client was told last, where it wants to be told.
     reported_token: Timestamp,
@@ -245,6 +247,7 @@ impl Session {
             met_conflict: false,
             too_old: false,
             active: None,
+            carried: None,
             token: Timestamp::MIN,
             reported_token: Timestamp::MIN,
             prepared: BTreeMap::new(),

@@ -166,7 +166,7 @@ impl Session {
     /// Begins the transaction anew; a block stays open.
     fn restart(&mut self) {
         let block = (self.block, self.modes.clone(), self.block_began_us);
-        self.drop_active();
+        self.drop_to_begin_again();
         (self.block, self.modes, self.block_began_us) = block;
         self.deadline.clear();
     }

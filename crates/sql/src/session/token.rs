@@ -1,6 +1,7 @@
 //! The session's token: how it leaves and comes back ([`crate::catalog::seal`]).
 
 use super::{Block, Session};
+use crate::catalog::cache::is_out_of_reach;
 use crate::catalog::seal::Refusal;
 use crate::catalog::{Seal, Wait};
 use crate::transaction::{BeginOptions, Consistency};
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 impl Session {
     pub(super) fn show_token(&self) -> String {
-        match self.present_seal() {
+        match self.present_seal().unwrap_or_else(|_| self.known_seal()) {
             Some(seal) => seal.sign(self.token),
             None => self.token.to_string(),
         }
@@ -26,7 +27,7 @@ impl Session {
     }
 
     pub(super) fn read_token(&self, text: &str) -> Result<Timestamp, SqlError> {
-        let token = read(self.present_seal().as_deref(), text).map_err(|refusal| refusal.of(text))?;
+        let token = read(self.present_seal()?.as_deref(), text).map_err(|refusal| refusal.of(text))?;
         // Whoever took one that no clock can have shown could begin nothing any more.
         let options =
             BeginOptions { token, read_only: true, consistency: Consistency::Token, ..BeginOptions::default() };
@@ -39,7 +40,7 @@ impl Session {
     /// As [`Session::read_token`], by the keys that the session knows; where it does not know the one by which this was signed, it may be new.
     pub(super) fn read_known_token(&self, text: &str) -> Result<Timestamp, SqlError> {
         match read(self.known_seal().as_deref(), text) {
-            Err(Refusal::UnknownKey(_)) => read(self.present_seal().as_deref(), text),
+            Err(Refusal::UnknownKey(_)) => read(self.present_seal()?.as_deref(), text),
             known => known,
         }
         .map_err(|refusal| refusal.of(text))
@@ -50,8 +51,8 @@ impl Session {
     }
 
     /// The keys as they are now: somebody may have renewed them since this session looked. Where nobody can be asked, as they were
-    /// then: what is only late is waited for, so that a key that was given up is not believed.
-    fn present_seal(&self) -> Option<Arc<Seal>> {
+    /// then: what is only late is waited for, so that a key that was given up is not believed, and who is cancelled meanwhile has not looked.
+    fn present_seal(&self) -> Result<Option<Arc<Seal>>, SqlError> {
         let patience = self.patience();
         let options = BeginOptions {
             read_only: true,
@@ -66,7 +67,11 @@ impl Session {
             let known = known.filter(|(_, at)| *at <= txn.snapshot());
             self.db.catalog.look(kv, &patience, txn.as_mut(), known, Wait::Patient)
         });
-        looked.map_or_else(|_| self.known_seal(), |catalog| catalog.seal().cloned())
+        match looked {
+            Ok(catalog) => Ok(catalog.seal().cloned()),
+            Err(error) if is_out_of_reach(&error) => Ok(self.known_seal()),
+            Err(error) => Err(error),
+        }
     }
 }
 

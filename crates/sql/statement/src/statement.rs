@@ -144,7 +144,9 @@ impl ShownModes {
             (Consistency::Stale, _) => {
                 refused.hint("timeball.consistency is stale, which reads the past: BEGIN CONSISTENCY auto to write.")
             }
-            (_, true) => refused.hint("It reads the past, AS OF a time: write in a transaction of the present."),
+            (_, true) => refused.hint(
+                "It reads the past (AS OF SYSTEM TIME, timeball.max_staleness): write in a transaction of the present.",
+            ),
             _ => refused,
         })
     }

@@ -457,8 +457,17 @@ fn offsets(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             Token::RParen if last > 0 => {
                 bounds.pop();
             }
-            Token::Word(_) if last > 0 && is_any(Some(token), &["ROWS", "RANGE", "GROUPS", "BETWEEN", "AND"]) => {
-                bounds[last] = Some(at + 1);
+            Token::Word(_) if last > 0 && is_any(Some(token), &["ROWS", "RANGE", "GROUPS"]) => {
+                bounds[last] = Some(at + 1)
+            }
+            Token::Word(_) if is_any(Some(token), &["BETWEEN"]) => {
+                bounds[last] = bounds[last].filter(|start| *start == at).map(|_| at + 1);
+            }
+            // Between the bounds of a frame, and in no condition: columns may be called `following`, too.
+            Token::Word(_) if is_any(Some(token), &["AND"]) => {
+                let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+                let ends = last > 0 && is_any(before, &["PRECEDING", "FOLLOWING", "ROW"]);
+                bounds[last] = ends.then_some(at + 1);
             }
             Token::Word(_) if is_any(Some(token), &["PRECEDING", "FOLLOWING"]) => {
                 if let Some(start) = bounds[last].take()
@@ -474,6 +483,8 @@ fn offsets(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     if starts.is_empty() {
         return tokens;
     }
+    // One within another's offset was found first.
+    starts.sort_unstable();
     let mut out = Vec::with_capacity(tokens.len() + 2 * starts.len());
     for (at, token) in tokens.into_iter().enumerate() {
         let span = token.span;

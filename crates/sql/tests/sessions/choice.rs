@@ -88,6 +88,60 @@ fn a_block_writes_by_what_it_is_when_it_writes() {
     assert_eq!(run(&mut a, "SELECT count(*) FROM t"), ["4"]);
 }
 
+/// What SET says in a block is kept where its transaction begins again, and ends with it all the same.
+#[test]
+fn settings_outlive_a_transaction_that_begins_again() {
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    let begin = "BEGIN; SET LOCAL statement_timeout = '5s'; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+    assert_eq!(run(&mut a, &format!("{begin}; SHOW statement_timeout; COMMIT")), ["5s"]);
+    assert_eq!(run(&mut a, "SHOW statement_timeout"), ["0"], "it was LOCAL");
+    let begin = "BEGIN; SET statement_timeout = '5s'; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+    for (end, left) in
+        [("ROLLBACK", "0"), ("SELECT 1 AS x; ROLLBACK", "0"), ("COMMIT", "5s"), ("SELECT 1 AS x; COMMIT", "5s")]
+    {
+        run(&mut a, &format!("{begin}; {end}"));
+        assert_eq!(run(&mut a, "SHOW statement_timeout"), [left], "{end}");
+        run(&mut a, "RESET statement_timeout");
+    }
+}
+
+/// BEGIN behind a statement of its text comes too late for how the transaction begins, as SET TRANSACTION does.
+#[test]
+fn begin_within_a_text_says_nothing_that_does_not_hold() {
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (a int)");
+    for late in ["AS OF SYSTEM TIME '-1us'", "CONSISTENCY strict", "ISOLATION LEVEL READ COMMITTED"] {
+        assert_eq!(state_of(&mut a, &format!("SELECT 1; BEGIN {late}; SELECT * FROM t")), "25001", "{late}");
+        assert_eq!(run(&mut a, "BEGIN; COMMIT; SELECT 1"), ["1"], "no block is left: {late}");
+    }
+    run(&mut a, "SELECT 1; BEGIN ISOLATION LEVEL SERIALIZABLE; INSERT INTO t VALUES (1); COMMIT");
+    assert_eq!(state_of(&mut a, "SELECT 1; BEGIN READ ONLY; INSERT INTO t VALUES (1)"), "25006");
+    run(&mut a, "ROLLBACK");
+    for write in
+        ["COPY (INSERT INTO t VALUES (1) RETURNING a) TO STDOUT", "COPY (SELECT * FROM t FOR UPDATE) TO STDOUT"]
+    {
+        assert_eq!(
+            state_of(&mut a, &format!("BEGIN; SELECT 1; SET TRANSACTION READ ONLY; {write}")),
+            "25006",
+            "{write}"
+        );
+        run(&mut a, "ROLLBACK");
+    }
+    for on in ["'ON'", "'yes'", "'t'", "true", "1"] {
+        assert_eq!(
+            state_of(&mut a, &format!("BEGIN; SET transaction_read_only = {on}; INSERT INTO t VALUES (1)")),
+            "25006",
+            "{on}"
+        );
+        run(&mut a, "ROLLBACK");
+    }
+    assert_eq!(run(&mut a, "SELECT count(*) FROM t"), ["1"]);
+}
+
 #[test]
 fn stale_transactions_read_the_past_and_write_nothing() {
     let kv = MemoryKv::new();

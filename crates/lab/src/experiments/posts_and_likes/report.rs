@@ -226,7 +226,7 @@ impl Comparison {
             percent(&self.likes)
         )
     }
-    /// Restarts are several times fewer, and where they are, nothing got slower.
+    /// Restarts are several times fewer, and where they are, neither throughput nor reads got worse; of likes the words tell, and the page why.
     fn agrees(&self, several: f64) -> bool {
         let no_loss = span(&self.faster).0 > 1.0 - NOISE && span(&self.reads).1 < 1.0 + NOISE;
         span(&self.fewer).0 >= several && no_loss

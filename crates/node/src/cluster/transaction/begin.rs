@@ -23,7 +23,11 @@ impl<E: Engine> Member<E> {
             us => Timestamp::new(present.physical_us().saturating_sub(us), 0),
         };
         match mode {
-            Consistency::None => (self.look().what_is_here(aged(earliest)), Timestamp::MIN),
+            Consistency::None => {
+                // Whoever is asked for an age that is tuned holds the core, too.
+                let wanted = aged(earliest).max(token.min(earliest));
+                (self.look().what_is_here(wanted), Timestamp::MIN)
+            }
             Consistency::Token => (aged(last.max(earliest)).max(token), Timestamp::MIN),
             // The `latest` of a bound that is void may be far in the future.
             Consistency::Strict => {
@@ -71,8 +75,10 @@ impl<E: Engine> Transaction<E> {
     pub fn begin(member: &Arc<Member<E>>, now: &Reading, options: &BeginOptions) -> Result<Self, TxnError> {
         let wanted = options.wanted();
         let mode = if options.as_of.is_some() { Consistency::None } else { member.settle(now, wanted)? };
-        let token = if mode == Consistency::None { Timestamp::MIN } else { options.token };
-        member.admit(now, token)?;
+        // `none` waits for no token; it takes one that is past for what its session has seen.
+        let asked = if mode == Consistency::None { Timestamp::MIN } else { options.token };
+        let token = if options.as_of.is_some() { Timestamp::MIN } else { options.token };
+        member.admit(now, asked)?;
         let (snapshot, limit) = match options.as_of {
             Some(at) => (at, Timestamp::MIN),
             None => member.present(now, mode, wanted, token),
@@ -84,7 +90,7 @@ impl<E: Engine> Transaction<E> {
         }
         member.counters().txn_begins.one();
         member.look().collection.open(snapshot);
-        let floor = if mode == Consistency::Strict { now.interval.latest().max(token) } else { token };
+        let floor = if mode == Consistency::Strict { now.interval.latest().max(asked) } else { asked };
         let limit = if member.sabotage().skip_uncertainty() { Timestamp::MIN } else { limit };
         Ok(Transaction {
             member: member.clone(),
@@ -126,7 +132,8 @@ impl<E: Engine> Transaction<E> {
             self.floor = self.floor.max(now.interval.latest());
         }
         self.stats.consistency = self.mode;
-        let (snapshot, limit) = self.member.present(now, self.mode, self.wanted, self.token);
+        let wanted = if self.locked { self.wanted_now() } else { self.wanted };
+        let (snapshot, limit) = self.member.present(now, self.mode, wanted, self.token);
         self.draft.reads.forget_uncertified();
         self.move_to(snapshot);
         self.limit = limit;
@@ -134,10 +141,16 @@ impl<E: Engine> Transaction<E> {
         Ok(())
     }
 
+    /// As the transaction wants it, without an age: whoever has waited for a lock, or moves up, is to see what was done meanwhile.
+    fn wanted_now(&self) -> Wanted {
+        Wanted { snapshot_age: SnapshotAge::Present, ..self.wanted }
+    }
+
     /// Moves the snapshot to the present, at least to `least`, if nothing read so far changed in between.
     pub(super) fn refresh(&mut self, now: &Reading, least: Timestamp, why: &'static str, waker: &Waker) -> Op<()> {
         if self.refreshing.is_none() {
-            let target = self.member.present(now, self.mode, self.wanted, self.token).0.max(least).max(self.snapshot);
+            let target =
+                self.member.present(now, self.mode, self.wanted_now(), self.token).0.max(least).max(self.snapshot);
             if let Err(refused) = self.member.admit(now, target) {
                 return Poll::Ready(Err(refused));
             }

@@ -240,3 +240,14 @@ select array_fill(1, array[2], array[2147483647]);
 -- ERROR 54000: array lower bound is too large: 2147483647
 select array_fill(1, array[1,1,1,1,1,1,1]);
 -- ERROR 54000: number of array dimensions (7) exceeds the maximum allowed (6)
+create table follows (active bool, follower text, following text, check (follower <> '' and '' <> following));
+insert into follows values (true, 'ann', 'bob'), (false, 'ann', 'cid');
+select follower from follows where (active and 'bob' = following);
+-- ann
+select following from follows where (follower between 'a' and 'm' and (following between 'a' and 'bz' or 'cid' = following)) order by 1;
+-- bob
+-- cid
+select sum(g) over (order by d range between '1 day' preceding and '1 day' following) from (values (1, date '2026-01-01'), (2, date '2026-01-02'), (4, date '2026-01-04')) v(g, d);
+-- 3
+-- 3
+-- 4
