@@ -213,8 +213,11 @@ fn only(tokens: &mut Vec<TokenWithSpan>) {
             continue;
         }
         if tokens[at + 1].token == Token::LParen {
-            let length = tokens[at..].iter().position(|t| t.token == Token::RParen);
-            if let Some(close) = length.map(|length| at + length) {
+            // A name stands between them, and no parenthesis: so nothing is looked through twice.
+            let rest = &tokens[at + 2..];
+            let end = rest.iter().position(|t| matches!(t.token, Token::RParen | Token::LParen));
+            let close = end.map(|end| at + 2 + end).filter(|close| tokens[*close].token == Token::RParen);
+            if let Some(close) = close {
                 tokens[at + 1].token = REMOVED;
                 tokens[close].token = REMOVED;
             }
@@ -419,6 +422,12 @@ mod tests {
     fn told(text: &str) -> String {
         let lexed = Lexed::new(text).expect("the text has tokens");
         lexed.tokens.iter().map(|t| t.token.to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn only_goes_with_its_parentheses() {
+        assert_eq!(told("from only (a.b), only (c), only d"), "from a . b , c , d");
+        assert_eq!(told("from only (a.b), only (f(x))"), "from a . b , ( f ( x ) )");
     }
 
     #[test]
