@@ -25,6 +25,7 @@ mod relay;
 mod usage;
 
 pub(crate) use bound_file::BoundFile;
+pub use node::spawn_node;
 pub use placement::{Boundary, spread};
 pub use relay::Delays;
 pub use usage::Usage;

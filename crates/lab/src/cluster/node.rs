@@ -16,6 +16,37 @@ pub(super) struct Node {
     process: Option<Child>,
 }
 
+/// Starts a node at ports of 127.0.0.1, for SQL and HTTP. It ends with whoever started it, however that ends.
+///
+/// # Errors
+/// The system's.
+pub fn spawn_node(
+    binary: &Path,
+    store: &Path,
+    [sql, http]: [u16; 2],
+    flags: &[String],
+    log: File,
+) -> std::io::Result<Child> {
+    let mut command = Command::new(binary);
+    command
+        .args(["start", "--store"])
+        .arg(store)
+        .arg(format!("--listen-addr=127.0.0.1:{sql}"))
+        .arg(format!("--http-addr=127.0.0.1:{http}"))
+        .args(flags)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    // SAFETY: prctl takes numbers and is safe between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    command.spawn()
+}
+
 impl Node {
     /// Ports for SQL, HTTP and peers.
     pub fn new(number: usize, store: PathBuf, [sql, http, peer]: [u16; 3]) -> Self {
@@ -30,24 +61,8 @@ impl Node {
     pub fn start(&mut self, binary: &Path, flags: &[String]) -> Result<(), ClusterError> {
         let failed = || format!("n{} ({})", self.number, binary.display());
         let log = File::create(self.log()).map_err(io_error(failed()))?;
-        let mut command = Command::new(binary);
-        command
-            .args(["start", "--store"])
-            .arg(&self.store)
-            .arg(format!("--listen-addr=127.0.0.1:{}", self.sql))
-            .arg(format!("--http-addr=127.0.0.1:{}", self.http))
-            .args(flags)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
-        // SAFETY: prctl takes numbers and is safe between fork and exec. The node goes with the lab, however that ends.
-        unsafe {
-            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            });
-        }
-        self.process = Some(command.spawn().map_err(io_error(failed()))?);
+        let process = spawn_node(binary, &self.store, [self.sql, self.http], flags, log);
+        self.process = Some(process.map_err(io_error(failed()))?);
         Ok(())
     }
 

@@ -27,8 +27,7 @@
 //! when he wakes, not before. What is asked for in the grace waits for its end, also where a lock is only to be tried.
 
 use super::core::Core;
-use super::gateway::NOBODY;
-use super::gateway::Owner;
+use super::gateway::{NOBODY, Owner};
 use super::locks::Holder;
 use super::member::Member;
 use super::seam::NodeId;

@@ -8,11 +8,11 @@ use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
-use crate::syntax::{Command, Planned, key_lock};
+use crate::syntax::{Command, Planned, lock_words};
 use crate::transaction::Isolation;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
-use sqlparser::ast::{LockClause, LockType, Query, SetExpr, Statement};
+use sqlparser::ast::{Query, SetExpr, Statement};
 
 /// Rows pulled at once.
 const PULL_ROWS: usize = 256;
@@ -26,11 +26,6 @@ pub(super) struct How {
     pub(super) max_rows: u64,
     /// The statement is its whole transaction: commit.
     pub(super) commit: bool,
-}
-
-/// Whether a lock is about keys: FOR KEY SHARE, FOR NO KEY UPDATE.
-fn of_keys(lock: &LockClause) -> bool {
-    lock.of.as_ref().is_some_and(|of| key_lock(of).0)
 }
 
 /// What a run came to.
@@ -281,25 +276,19 @@ impl Session {
             return Ok(());
         }
         let body = |query: &'_ Query| match query.body.as_ref() {
-            SetExpr::Insert(_) => "INSERT",
-            SetExpr::Update(_) => "UPDATE",
-            SetExpr::Delete(_) => "DELETE",
-            _ => match query.locks.first().map(|lock| (&lock.lock_type, of_keys(lock))) {
-                Some((LockType::Update, false)) => "SELECT FOR UPDATE",
-                Some((LockType::Update, true)) => "SELECT FOR NO KEY UPDATE",
-                Some((LockType::Share, false)) => "SELECT FOR SHARE",
-                Some((LockType::Share, true)) => "SELECT FOR KEY SHARE",
-                None => "SELECT",
-            },
+            SetExpr::Insert(_) => "INSERT".into(),
+            SetExpr::Update(_) => "UPDATE".into(),
+            SetExpr::Delete(_) => "DELETE".into(),
+            _ => query.locks.first().map_or("SELECT".into(), |lock| format!("SELECT {}", lock_words(lock))),
         };
-        let what = match prepared.planned().map(|planned| &planned.statement) {
-            Some(Statement::Insert(_)) => "INSERT",
-            Some(Statement::Update { .. }) => "UPDATE",
-            Some(Statement::Delete(_)) => "DELETE",
+        let what: String = match prepared.planned().map(|planned| &planned.statement) {
+            Some(Statement::Insert(_)) => "INSERT".into(),
+            Some(Statement::Update { .. }) => "UPDATE".into(),
+            Some(Statement::Delete(_)) => "DELETE".into(),
             Some(Statement::Query(query)) => body(query),
-            _ => "this statement",
+            _ => "this statement".into(),
         };
-        modes.let_write(what)
+        modes.let_write(&what)
     }
 
     /// Sends rows of a portal that has begun, up to a limit (0: all).

@@ -43,7 +43,7 @@ pub use create::no_tablespace;
 pub use ddl::*;
 pub use name::{Name, quote_literal};
 pub use naming::output_name;
-pub use rewrite::key_lock;
+pub use rewrite::{key_lock, lock_words};
 
 use depth::Depth;
 use lexer::Lexed;

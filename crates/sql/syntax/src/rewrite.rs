@@ -8,7 +8,7 @@ use super::reader::{Reader, word_of};
 use super::{Inference, Overriding};
 use super::{reach, reshape};
 use crate::SqlError;
-use sqlparser::ast::{ObjectName, Query, SetExpr, Statement};
+use sqlparser::ast::{LockClause, LockType, ObjectName, Query, SetExpr, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::sync::Arc;
@@ -166,6 +166,17 @@ pub fn key_lock(of: &ObjectName) -> (bool, Option<ObjectName>) {
             (true, (!rest.is_empty()).then(|| ObjectName(rest.to_vec())))
         }
         _ => (false, Some(of.clone())),
+    }
+}
+
+/// What a lock was written as.
+pub fn lock_words(lock: &LockClause) -> &'static str {
+    let of_keys = lock.of.as_ref().is_some_and(|of| key_lock(of).0);
+    match (&lock.lock_type, of_keys) {
+        (LockType::Update, false) => "FOR UPDATE",
+        (LockType::Update, true) => "FOR NO KEY UPDATE",
+        (LockType::Share, false) => "FOR SHARE",
+        (LockType::Share, true) => "FOR KEY SHARE",
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::args::NodeOptions;
 use lab::client::{Client, Url};
+use lab::cluster::spawn_node;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// The first node's port for its peers; the others' follow, where they are free.
@@ -160,26 +160,11 @@ impl Cluster {
             return Err(format!("n{number} runs already"));
         }
         let log = File::options().create(true).append(true).open(log_of(&node.store)).map_err(failed)?;
-        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command
-            .args(["start", "--store"])
-            .arg(&node.store)
-            .arg(format!("--listen-addr=127.0.0.1:{}", node.sql))
-            .arg(format!("--http-addr=127.0.0.1:{}", node.http))
-            .arg(format!("--peer-addr=127.0.0.1:{}", node.peer))
-            .arg(format!("--join={}", self.join))
-            .args(&self.flags)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
-        // SAFETY: prctl takes numbers and is safe between fork and exec. The node goes with the demo, however that ends.
-        unsafe {
-            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            });
-        }
-        node.process = Some(command.spawn().map_err(failed)?);
+        let binary = std::env::current_exe().map_err(failed)?;
+        let peers = [format!("--peer-addr=127.0.0.1:{}", node.peer), format!("--join={}", self.join)];
+        let flags = [&peers[..], &self.flags].concat();
+        let process = spawn_node(&binary, &node.store, [node.sql, node.http], &flags, log);
+        node.process = Some(process.map_err(failed)?);
         Ok(())
     }
 
@@ -267,6 +252,7 @@ fn log_of(store: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn clients_know_all_nodes_and_the_shell_its_commands() {

@@ -1,9 +1,9 @@
 //! FOR UPDATE that is refused, in PostgreSQL's words where it refuses, too: by what OF names.
 
 use crate::identifier::fold;
-use crate::syntax::key_lock;
+use crate::syntax::{key_lock, lock_words};
 use crate::{SqlError, SqlState};
-use sqlparser::ast::{LockClause, LockType, Query, SetExpr, TableFactor, TableWithJoins};
+use sqlparser::ast::{LockClause, Query, SetExpr, TableFactor, TableWithJoins};
 
 /// What a name in FROM is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,17 +25,12 @@ pub(super) fn refusal(query: &Query) -> SqlError {
 }
 
 fn of_name(lock: &LockClause, query: &Query) -> Option<SqlError> {
-    let (keys, of) = lock.of.as_ref().map(key_lock)?;
+    let (_, of) = lock.of.as_ref().map(key_lock)?;
     let name = fold(of?.0.last()?.as_ident()?);
     let SetExpr::Select(select) = query.body.as_ref() else { return None };
     let mut names = Vec::new();
     select.from.iter().for_each(|item| within(item, query, &mut names));
-    let words = match (&lock.lock_type, keys) {
-        (LockType::Update, false) => "FOR UPDATE",
-        (LockType::Update, true) => "FOR NO KEY UPDATE",
-        (LockType::Share, false) => "FOR SHARE",
-        (LockType::Share, true) => "FOR KEY SHARE",
-    };
+    let words = lock_words(lock);
     let what = match names.iter().find(|(known, _)| *known == name).map(|(_, what)| what) {
         Some(Named::Rows) => return None,
         Some(Named::Join) => "a join",
