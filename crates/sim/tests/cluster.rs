@@ -146,6 +146,12 @@ fn a_range_whose_nodes_are_all_gone_is_found() {
     good(&scenario("fast/nodes-move"), 632);
 }
 
+/// A node was gone that many ranges had to copy for: each of its turns kept the repair of all others waiting for ten seconds.
+#[test]
+fn a_dead_node_does_not_hold_up_the_copies_for_others() {
+    good(&scenario("fast/nodes-move"), 3099);
+}
+
 /// One node alone: at the end its clock's source disputed what was known before a step, and nobody was believed for minutes.
 #[test]
 fn a_disputed_clock_is_started_again() {

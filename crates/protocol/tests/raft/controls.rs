@@ -279,6 +279,45 @@ fn removes_itself(seed: u64, sabotage: &Sabotage) -> Verdict {
     until(&mut world, "the end of the removed one", |world| status(world).is_none())
 }
 
+/// A store dies while two groups of one leader have to copy for it; then both get a learner elsewhere.
+fn copies_while_one_is_dead(seed: u64, sabotage: &Sabotage) -> Verdict {
+    const TWO: GroupId = GroupId(2);
+    let mut world = World::new(seed, 4, sabotage, honest);
+    (world.weather.latency_us, world.weather.sync_us) = ((500, 1500), (300, 900));
+    let leads = |world: &World, group| world.machines[&StoreId(1)].replicas.as_ref().and_then(|r| r.lease(group));
+    for group in [G, TWO] {
+        world.found(group, &[1, 2, 3])?;
+        world.input(StoreId(1), Input::Campaign { group })?;
+        until(&mut world, "a lease at store 1", |world| leads(world, group).is_some())?;
+    }
+    world.ticks(3)?;
+    world.isolate(StoreId(3));
+    for group in [G, TWO] {
+        let _ = world.propose(StoreId(1), group, b"a".to_vec().into())?;
+        world.run(20_000)?;
+        world.truncate(StoreId(1), group)?;
+    }
+    world.heal();
+    until(&mut world, "the first copy", |world| !world.machines[&StoreId(3)].staged.is_empty())?;
+    world.crash(StoreId(3));
+    for group in [G, TWO] {
+        let member = Member { replica: ReplicaId(4), store: StoreId(4) };
+        world.change(group, vec![Change::AddLearner(member)])?;
+    }
+    let copied = |world: &World| [G, TWO].iter().all(|group| world.machines[&StoreId(4)].apps.contains_key(group));
+    // Twice the wait for who had begun to answer, and what a new replica needs.
+    for _ in 0..60 {
+        if copied(&world) {
+            // Once it is back it is copied for.
+            start(&mut world, 3);
+            let applied = |world: &World, store| [G, TWO].map(|g| world.machines[&StoreId(store)].apps[&g].applied);
+            return until(&mut world, "the copies of store 3", |world| applied(world, 3) == applied(world, 1));
+        }
+        world.ticks(1)?;
+    }
+    Err("copies for others wait behind those for a dead store".into())
+}
+
 /// A member's state says that it applied a change of the members; the power failed before the record of that was on its disk. The entry is in its log, and it knows its members.
 #[test]
 fn members_are_recalled_after_a_restart() {
@@ -379,6 +418,7 @@ controls! {
     stamp_below_the_log: hands_over_to_a_late_clock,
     raise_the_removed: asks_the_removed,
     leave_at_once: removes_itself,
+    copy_for_the_silent: copies_while_one_is_dead,
 }
 
 /// The seeded runs notice by themselves what they meet often.

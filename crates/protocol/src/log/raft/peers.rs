@@ -33,6 +33,7 @@ impl Replicas {
             let why = "it is not for this store";
             return Err(Error::Message { from, group: GroupId(0), why });
         }
+        self.store.snapshots.hears(from);
         let mut result = Ok(());
         if let Some(ask) = ask {
             self.asked(now, from, ask);

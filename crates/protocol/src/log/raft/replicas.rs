@@ -164,7 +164,7 @@ impl Replicas {
     /// Everything that has gathered.
     pub fn drain(&mut self) -> Outputs {
         self.flush();
-        snapshot::start(&mut self.store, &self.groups);
+        snapshot::start(&mut self.store, &mut self.groups);
         let store = &mut self.store;
         let mut out = std::mem::take(&mut store.out);
         out.records = std::mem::take(&mut store.ledger.out);

@@ -49,4 +49,6 @@ switches! {
     raise_the_removed,
     /// Each group looks for votes when its own patience ends, whatever the others do.
     elections_at_once,
+    /// The one place for a snapshot that goes out is kept for whoever wants it, though nothing is heard of its store.
+    copy_for_the_silent,
 }

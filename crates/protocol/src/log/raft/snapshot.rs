@@ -21,7 +21,9 @@
 //! # Invariants
 //! 1. One goes out and one comes in per store; what leaves in one tick is bounded; a part is bounded.
 //! 2. After a cut the offer is made again, and the receiver asks for the part at which it stopped.
-//! 3. The log moves to the snapshot only when the driver's state is the snapshot's, durably; while it is being installed nothing of the group is
+//! 3. What goes out goes to a store that is heard. There is one place for all groups, so who is silent gives it up to those who are not ([`SILENT_RETRIES`] where it had begun to answer), and
+//!    has no turn while it is silent: a dead store that many groups have to copy for would keep all repairs waiting, ten seconds for each group. It has a turn again with its first answer to a heartbeat.
+//! 4. The log moves to the snapshot only when the driver's state is the snapshot's, durably; while it is being installed nothing of the group is
 //!    handed out. After a crash in between the applied place tells which of the two happened.
 //!
 //! # Caveats
@@ -45,6 +47,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An offer is made this often before the leader gives up and looks anew at what the follower needs.
 const OFFERS_MAX: usize = 5;
+/// Who has asked for a part of it and falls silent loses the place to others after so many times the wait for an answer: what is here of it would have to travel again.
+const SILENT_RETRIES: u64 = 2;
 
 /// What goes out and what comes in.
 #[derive(Debug, Default)]
@@ -55,6 +59,9 @@ pub(crate) struct Snapshots {
     incoming: Option<Incoming>,
     /// What may still leave in this tick, bytes.
     budget: usize,
+    /// When each neighbour was heard last, or was offered something first, in ticks.
+    heard: BTreeMap<StoreId, u64>,
+    ticks: u64,
 }
 
 #[derive(Debug)]
@@ -70,6 +77,8 @@ struct Outgoing {
     waiting: Option<u64>,
     idle_ticks: usize,
     offers: usize,
+    /// It has asked for a part.
+    asked: bool,
 }
 
 #[derive(Debug)]
@@ -95,6 +104,11 @@ impl Snapshots {
         self.outgoing.as_ref().filter(|o| o.group == group).map(|o| o.index)
     }
 
+    /// A store says something.
+    pub fn hears(&mut self, from: StoreId) {
+        self.heard.insert(from, self.ticks);
+    }
+
     /// A group is gone from this store.
     pub fn forget(&mut self, group: GroupId, tasks: &mut Vec<SnapshotTask>) {
         self.wanted.retain(|(of, _)| *of != group);
@@ -112,13 +126,17 @@ type Groups = BTreeMap<GroupId, Box<Replica>>;
 /// Begins the next one that is wanted, and looks after those on their way; once per tick.
 pub(crate) fn tick(store: &mut Store, groups: &mut Groups) {
     store.snapshots.budget = store.options.snapshot_bytes_per_tick.max(1);
+    store.snapshots.ticks += 1;
+    let neighbours: BTreeSet<StoreId> = store.neighbours().into_iter().collect();
+    store.snapshots.heard.retain(|on, _| neighbours.contains(on));
     let retry = store.options.snapshot_retry_ticks;
+    let yields = yields(store, groups);
     if let Some(out) = &mut store.snapshots.outgoing {
         // The driver takes it as long as it takes, and says so if it cannot.
         out.idle_ticks += usize::from(out.form.is_some());
         let (group, to, again) = (out.group, out.to, out.idle_ticks >= retry);
         let needed = groups.get(&group).is_some_and(|replica| replica.needs_snapshot(to.0));
-        if !needed || (again && out.offers >= OFFERS_MAX) {
+        if !needed || yields || (again && out.offers >= OFFERS_MAX) {
             give_up(store, groups);
         } else if again {
             offer(store);
@@ -135,17 +153,41 @@ pub(crate) fn tick(store: &mut Store, groups: &mut Groups) {
     start(store, groups);
 }
 
+/// Invariant 3: nothing was heard of a store for so many times the wait for an answer.
+fn is_silent(store: &Store, on: StoreId, retries: u64) -> bool {
+    let ticks = retries * store.options.snapshot_retry_ticks as u64;
+    let heard = store.snapshots.heard.get(&on);
+    heard.is_some_and(|at| store.snapshots.ticks - at >= ticks) && !store.sabotage.copy_for_the_silent()
+}
+
+/// Invariant 3: the place is taken for a silent store, and others want it.
+fn yields(store: &Store, groups: &Groups) -> bool {
+    let Some(out) = &store.snapshots.outgoing else { return false };
+    let wants = |(group, to): &(GroupId, u64)| {
+        let replica = groups.get(group).filter(|replica| replica.needs_snapshot(*to));
+        replica.and_then(|replica| replica.store_of(*to)).is_some_and(|on| !is_silent(store, on, 1))
+    };
+    let retries = if out.asked { SILENT_RETRIES } else { 1 };
+    is_silent(store, out.on, retries) && store.snapshots.wanted.iter().any(wants)
+}
+
 /// Begins the next one that is wanted.
-pub(crate) fn start(store: &mut Store, groups: &Groups) {
+pub(crate) fn start(store: &mut Store, groups: &mut Groups) {
     while store.snapshots.outgoing.is_none() {
         let Some((group, to)) = store.snapshots.wanted.pop_first() else { return };
-        let Some(replica) = groups.get(&group).filter(|replica| replica.needs_snapshot(to)) else { continue };
+        let Some(replica) = groups.get_mut(&group).filter(|replica| replica.needs_snapshot(to)) else { continue };
         let Some(on) = replica.store_of(to) else { continue };
+        if is_silent(store, on, 1) {
+            replica.copy_fails(store, to);
+            continue;
+        }
+        let ticks = store.snapshots.ticks;
+        store.snapshots.heard.entry(on).or_insert(ticks);
         let index = replica.tail().applied;
         store.out.snapshots.push(SnapshotTask::Take { group, index });
         let to = ReplicaId(to);
-        let (form, reading, waiting) = (None, None, None);
-        let out = Outgoing { group, to, on, index, bytes: 0, form, reading, waiting, idle_ticks: 0, offers: 0 };
+        let (form, reading, waiting, asked) = (None, None, None, false);
+        let out = Outgoing { group, to, on, index, bytes: 0, form, reading, waiting, idle_ticks: 0, offers: 0, asked };
         store.snapshots.outgoing = Some(out);
     }
 }
@@ -219,11 +261,8 @@ pub(crate) fn sent(store: &mut Store, group: GroupId, offset: u64, bytes: Bytes)
 pub(crate) fn give_up(store: &mut Store, groups: &mut Groups) {
     let Some(out) = store.snapshots.outgoing.take() else { return };
     store.out.snapshots.push(SnapshotTask::Drop { group: out.group });
-    if let Some(replica) = groups.get_mut(&out.group) {
-        if replica.needs_snapshot(out.to.0) {
-            replica.raw.report_snapshot(out.to.0, SnapshotStatus::Failure);
-        }
-        replica.after(store);
+    if let Some(replica) = groups.get_mut(&out.group).filter(|replica| replica.needs_snapshot(out.to.0)) {
+        replica.copy_fails(store, out.to.0);
     }
 }
 
@@ -287,7 +326,7 @@ pub(crate) fn receive(store: &mut Store, groups: &mut Groups, from: StoreId, par
             // A part that is on its way is not read again: if it is lost, the offer is made again.
             let news = out.reading.is_none_or(|reading| offset > reading) && out.waiting.is_none();
             if offset <= out.bytes && news {
-                (out.idle_ticks, out.offers) = (0, 1);
+                (out.idle_ticks, out.offers, out.asked) = (0, 1, true);
                 if offset < out.bytes {
                     read(store, offset);
                 }
@@ -380,6 +419,12 @@ impl Replica {
     fn needs_snapshot(&self, replica: u64) -> bool {
         let progress = self.raw.raft.prs().get(replica);
         self.lead.is_some() && progress.is_some_and(|progress| progress.state == raft::ProgressState::Snapshot)
+    }
+
+    /// It is looked at anew when the follower answers a heartbeat.
+    fn copy_fails(&mut self, store: &mut Store, to: u64) {
+        self.raw.report_snapshot(to, SnapshotStatus::Failure);
+        self.after(store);
     }
 
     /// Whether the log has this place, and it is the same one.
