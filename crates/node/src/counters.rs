@@ -59,7 +59,7 @@ counters! {
     txn_refresh_failures,
     /// Reads that waited for a write in flight.
     txn_read_waits,
-    /// Commits that waited for rule 1 after they were durable.
+    /// Commits that waited for rule 1 after they were durable: where they are answered, and not at each replica that shows them.
     txn_commit_waits,
     /// How long, together, nanoseconds.
     commit_wait_nanos,

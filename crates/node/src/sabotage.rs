@@ -85,6 +85,8 @@ switches! {
     trust_relays: set_trust_relays,
     /// Of a call that goes out again directly it is forgotten who relayed it before (`gateway`).
     forget_relays: set_forget_relays,
+    /// Who asked for a lock in another's place passes no word about it on, and who wants a session's lock no more does not tell him (`carried`).
+    pass_no_word_on: set_pass_no_word_on,
     /// A range is read above the timestamp of a split that is on its way (design 4a.2).
     read_while_splitting: set_read_while_splitting,
     /// A snapshot is installed although a split that is behind it stands in the log here, and was not applied (design 4a.2).

@@ -9,6 +9,7 @@
 //!
 //! Nothing here calls back into what called it: whatever follows is put on a list of work, and the list is worked off.
 
+use super::carried::Carried;
 use super::collect::Collection;
 use super::commit::Committing;
 use super::gateway::Gateway;
@@ -108,6 +109,8 @@ pub(crate) struct Core<E> {
     pub locks: LockTable,
     /// Peers' transactions that may hold locks here.
     pub lock_owners: BTreeMap<TxnId, Holder>,
+    /// Whom locks were asked of here in another's place.
+    pub carried: Carried,
     pub holds: Holds,
     pub post: Post,
     /// Ranges that are led here and not of the cluster's version yet, and when that was proposed, in ticks.
@@ -387,8 +390,11 @@ impl<E: Engine> Core<E> {
             }
             for mut one in self.gate.remove(&commit).unwrap_or_default() {
                 one.wait.held_ns = now.now_ns.saturating_sub(one.since_ns);
-                self.counters.txn_commit_waits.one();
-                self.counters.commit_wait_nanos.add(one.wait.held_ns);
+                // Each replica keeps from its readers what is not past yet. It is a commit that waits where somebody waits for that.
+                if one.reply.is_some() || !one.answers.is_empty() {
+                    self.counters.txn_commit_waits.one();
+                    self.counters.commit_wait_nanos.add(one.wait.held_ns);
+                }
                 self.show(commit, one);
             }
         }
@@ -399,6 +405,7 @@ impl<E: Engine> Core<E> {
         match self.open(now, message) {
             Some((from, body)) => {
                 self.heard_from(from);
+                self.pass_on(now, from, &body);
                 self.take(now, from, body)
             }
             None => Ok(()),
@@ -463,6 +470,7 @@ impl<E: Engine> Core<E> {
         self.tick_fence(now);
         self.gathering.end();
         self.tick_locks();
+        self.tick_carried();
         self.tick_deadlocks();
         self.tick_holds(now);
         self.tick_gateway(now);

@@ -107,6 +107,11 @@ impl Call {
         self.via.filter(|(via, _)| self.sent_to == Some(*via)).map(|(_, at)| at).or(self.sent_to)
     }
 
+    /// Who is asked, and all that were to ask in its place.
+    pub fn all_asked(&self) -> Vec<NodeId> {
+        self.asks().into_iter().chain(self.relays.iter().copied()).collect()
+    }
+
     /// Whether it may end without an answer: a coordinator guesses nothing.
     fn may_give_up(&self) -> bool {
         !matches!(self.owner, Owner::Coordinator(_))
@@ -254,6 +259,7 @@ impl<E: Engine> Core<E> {
             call.via = None;
             call.relays.clear();
         }
+        self.carry(id, to, &request);
         // It is for this node and no other: whoever relays may ask another.
         if caught_up {
             request.clip_limit();
@@ -461,6 +467,12 @@ impl<E: Engine> Core<E> {
         }
         let call = self.gateway.calls.remove(&id)?;
         call.result
+    }
+
+    /// Nobody waits any more for a call in another's place.
+    pub fn end_relay(&mut self, id: u64) {
+        self.gateway.relays.retain(|_, (own, _)| *own != id);
+        self.cancel(id);
     }
 
     /// Nobody waits for a call any more.

@@ -39,7 +39,7 @@ use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Body, Held, Request, Returned, VERSION_OF_SESSION_LOCKS};
 use protocol::txn::{LockMode, LockReply, LockWait, RangeId, TxnId, Waiter};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::{Engine, StoreError};
@@ -185,11 +185,11 @@ impl<E: Engine> Core<E> {
         let Some(hold) = self.holds.held.get_mut(&txn) else { return };
         hold.lost = true;
         self.counters.holds_lost.one();
-        self.let_go(txn, None);
+        self.let_go(txn, &[]);
     }
 
     /// A session's lock passes on, wherever it may be held or asked for.
-    fn let_go(&mut self, txn: TxnId, asked: Option<NodeId>) {
+    fn let_go(&mut self, txn: TxnId, asked: &[NodeId]) {
         let hold = self.holds.held.get(&txn);
         let at = hold.map(|hold| hold.at).filter(|at| *at != NOBODY);
         // Who granted it by way of a third is not known: whoever may have done so is told.
@@ -198,7 +198,7 @@ impl<E: Engine> Core<E> {
         let all = unknown.map(|route| route.replicas.clone()).unwrap_or_default();
         self.release_locks(txn);
         let mut told = Vec::new();
-        for node in at.into_iter().chain(asked).chain(all).filter(|node| *node != self.options.node) {
+        for node in at.into_iter().chain(asked.iter().copied()).chain(all).filter(|node| *node != self.options.node) {
             if !told.contains(&node) {
                 told.push(node);
                 self.post.answers.push((node, Body::Unlock { txn, returned: None }));
@@ -252,8 +252,8 @@ pub struct SessionLock<E: Engine> {
     key: Bytes,
     /// The call that it waits for, and when that was made.
     call: Option<(u64, u64)>,
-    /// Who was asked last.
-    asked: Option<NodeId>,
+    /// Who was asked last, and all that were to ask in its place.
+    asked: Vec<NodeId>,
     held: bool,
 }
 
@@ -264,7 +264,7 @@ impl<E: Engine> SessionLock<E> {
         let txn = core.next_txn();
         core.locks.lasts(txn, session);
         drop(core);
-        SessionLock { member: member.clone(), txn, key, call: None, asked: None, held: false }
+        SessionLock { member: member.clone(), txn, key, call: None, asked: Vec::new(), held: false }
     }
 
     /// Takes it in a mode, or makes it stronger; `false`: it is held by another, and `wait` says not to wait for that.
@@ -285,7 +285,7 @@ impl<E: Engine> SessionLock<E> {
             if let Err(why) = core.run(now) {
                 return Poll::Ready(Err(why.into()));
             }
-            self.asked = core.gateway.calls.get(&call).and_then(|call| call.asks()).or(self.asked);
+            note_asked(&core, call, &mut self.asked);
             let Some(result) = core.poll_call_at(call, waker) else { return Poll::Pending };
             self.call = None;
             let (at, answer) = match result {
@@ -306,8 +306,7 @@ impl<E: Engine> SessionLock<E> {
                 Answer::Busy => Ok(false),
                 Answer::Deadlock(circle) => {
                     // Whoever found the circle need not be where it waits.
-                    let asked = self.asked;
-                    give_up_waiting(&mut core, self.txn, asked, call, self.held);
+                    give_up_waiting(&mut core, self.txn, &self.asked, call, self.held);
                     let waiter = |(txn, key)| Waiter { txn, session: core.locks.session_of(txn), key, mode };
                     Err(TxnError::Deadlock { cycle: circle.into_iter().map(waiter).collect() })
                 }
@@ -323,9 +322,9 @@ impl<E: Engine> SessionLock<E> {
     pub fn stop_waiting(&mut self) {
         let Some((call, _)) = self.call.take() else { return };
         let mut core = self.member.lock();
-        let asked = core.gateway.calls.get(&call).and_then(|call| call.asks()).or(self.asked);
+        note_asked(&core, call, &mut self.asked);
         core.cancel(call);
-        give_up_waiting(&mut core, self.txn, asked, call, self.held);
+        give_up_waiting(&mut core, self.txn, &self.asked, call, self.held);
     }
 
     /// Whether it was held, and is not any more for all that is known: its leader was not heard for too long, or has given it to another.
@@ -342,18 +341,27 @@ impl<E: Engine> SessionLock<E> {
     }
 }
 
-/// It is not asked for any more; what is held stays held, as strong as it was.
-fn give_up_waiting<E: Engine>(core: &mut Core<E>, txn: TxnId, asked: Option<NodeId>, round: u64, held: bool) {
-    core.cancel_lock_wait(txn);
-    match asked.filter(|node| *node != core.me()) {
-        // The one that it has, of however many requests.
-        Some(node) if held => {
-            let returned = Some(Returned { round, kept: 1 });
-            core.post.answers.push((node, Body::Unlock { txn, returned }));
-        }
-        asked if !held => core.let_go(txn, asked),
-        _ => {}
+/// Who is asked for a call, if it was sent.
+fn note_asked<E: Engine>(core: &Core<E>, call: u64, asked: &mut Vec<NodeId>) {
+    if let Some(call) = core.gateway.calls.get(&call).filter(|call| call.asks().is_some()) {
+        *asked = match core.sabotage.pass_no_word_on() {
+            true => call.asks().into_iter().collect(),
+            false => call.all_asked(),
+        };
     }
+}
+
+/// It is not asked for any more; what is held stays held, as strong as it was.
+fn give_up_waiting<E: Engine>(core: &mut Core<E>, txn: TxnId, asked: &[NodeId], round: u64, held: bool) {
+    core.cancel_lock_wait(txn);
+    if !held {
+        return core.let_go(txn, asked);
+    }
+    // The one that it has, of however many requests.
+    let returned = Some(Returned { round, kept: 1 });
+    let me = core.me();
+    let told: BTreeSet<NodeId> = asked.iter().copied().filter(|node| *node != me).collect();
+    core.post.answers.extend(told.into_iter().map(|node| (node, Body::Unlock { txn, returned })));
 }
 
 impl<E: Engine> Drop for SessionLock<E> {
@@ -361,7 +369,7 @@ impl<E: Engine> Drop for SessionLock<E> {
         self.held = false;
         self.stop_waiting();
         let mut core = self.member.lock();
-        core.let_go(self.txn, None);
+        core.let_go(self.txn, &self.asked);
         core.holds.held.remove(&self.txn);
     }
 }

@@ -13,11 +13,14 @@
 //!    word is lost the next request brings it.
 //! 2. A request of an earlier round is not granted.
 //! 3. Whoever holds a lock for a transaction hears from its gateway that it lives, what it gives back and when it ends. A grant by way of a third does not say who
-//!    gave it (who was meant may have handed the range over): then all that replicate the range are told. Who holds nothing does nothing with it; and of what a
-//!    node holds more is kept until the end than has to be, never less.
+//!    gave it (who was meant may have handed the range over): then all that replicate the range are told, as far as is known, and the third, which tells whom it asked (`carried`). Who holds
+//!    nothing does nothing with it; and of what a node holds more is kept until the end than has to be, never less.
 //!
 //! # Caveats
 //! Where the word is lost, and no request follows, the lock stays until the transaction ends.
+//!
+//! How many locks a transaction holds ([`Core::locks_held`]) is a guess where some were given by way of thirds: of those only the greatest number of one node counts. What goes by it
+//! takes no more locks than about [`protocol::txn::MAX_LOCKS_PER_TXN`], which keeps memory bounded: the guess is never less than what any one node said.
 
 use super::core::Core;
 use super::seam::NodeId;

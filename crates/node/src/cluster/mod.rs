@@ -51,6 +51,7 @@
 //! # Caveats
 //! Ranges are split by hand, and never merged. A member is one state machine behind one lock, and a large transaction is applied at once under it.
 
+mod carried;
 mod collect;
 mod commit;
 mod conversion;

@@ -158,6 +158,7 @@ impl<E: Engine> Opening<E> {
             waiting: BTreeSet::new(),
             locks: LockTable::default(),
             lock_owners: BTreeMap::new(),
+            carried: Default::default(),
             holds: Holds::default(),
             post: Post::default(),
             heirs: BTreeMap::new(),

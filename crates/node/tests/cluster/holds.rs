@@ -1,6 +1,7 @@
 //! Locks of sessions: one at a time, over nodes, leaders and deaths.
 
 use super::client::{Txn, pairs, set};
+use super::links::lead;
 use super::world::{Engine, Env, Prepare, World, founding, key, poll_fn};
 use node::cluster::SessionLock;
 use node::{BeginOptions, LockMode, LockWait, TxnError};
@@ -240,4 +241,42 @@ fn a_lock_that_came_through_a_third_is_given_back() {
     dropped(&mut w, here, held);
     w.run(1_000_000);
     assert!(exclusive(&mut w, third).is_some(), "it is free");
+}
+
+/// A session waits for a lock by way of a third, which leads itself by now, and gives up; then who has it gives it back. Whether it is free: else it is given to who wants it no more.
+fn free_after_giving_up(seed: u64, prepare: Prepare) -> bool {
+    // n4 has no replica, and does not hear who led.
+    let mut w = World::new(seed, 4, founding(&[""], &[1, 2, 3]), prepare);
+    lead(&mut w, 1, 1);
+    w.ask(4, async |env| set(env, pairs(&[("a", "0")])).await);
+    let held = exclusive(&mut w, 3).expect("free");
+    w.weather.cuts.extend([(1, 4), (4, 1)]);
+    let waits = w.ask(4, async |env| {
+        let mut lock = Lock::new(&env, 104, "job");
+        let pending = poll_fn(|cx| {
+            let taken = lock.lock.take(&lock.env.now(), LockMode::Update, LockWait::Wait, cx.waker());
+            std::task::Poll::Ready(taken.is_pending())
+        });
+        assert!(pending.await);
+        lock
+    });
+    // The third leads, and its grace is over.
+    w.run(1_000_000);
+    lead(&mut w, 1, 2);
+    w.run(12_000_000);
+    assert!(!held.is_lost() && exclusive(&mut w, 1).is_none());
+    dropped(&mut w, 4, waits);
+    w.run(50_000);
+    dropped(&mut w, 3, held);
+    w.run(50_000);
+    exclusive(&mut w, 1).is_some()
+}
+
+#[test]
+fn a_lock_that_was_waited_for_by_way_of_a_third_is_not_given_to_who_gave_up() {
+    for seed in 40..44 {
+        assert!(free_after_giving_up(seed, |_| {}), "seed {seed}");
+    }
+    let caught = (40..44).any(|seed| !free_after_giving_up(seed, |sabotage| sabotage.set_pass_no_word_on(true)));
+    assert!(caught, "it is given to one that wants it no more");
 }

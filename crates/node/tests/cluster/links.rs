@@ -1,8 +1,9 @@
 //! One link of three is cut, in one direction or both: whoever leads, a majority does, and the third node reaches everybody.
 
 use super::client::{Txn, pairs, set, value};
-use super::world::{World, founding};
-use node::cluster::NodeId;
+use super::joins::change;
+use super::world::{Prepare, World, founding};
+use node::cluster::{NodeId, ReplicaChange};
 use node::{RangeId, TxnError};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -241,4 +242,53 @@ fn a_lock_is_asked_for_through_another_after_some_were_given_back() {
         assert_eq!(w.ask(3, async move |env| busy(env, "b").await), Ok(true), "seed {seed}");
         drop(txn);
     }
+}
+
+/// A range has moved to a node of which only the third knows that was asked for a lock there. What becomes of the lock: whether another gets it meanwhile, and whether it is free at the end.
+fn lock_at_one_unknown(seed: u64, prepare: Prepare) -> (bool, bool) {
+    // n4 has no replica, and does not hear who led.
+    let mut w = World::new(seed, 5, founding(&["", "m"], &[1, 2, 3]), prepare);
+    lead(&mut w, 1, 1);
+    lead(&mut w, 2, 2);
+    let mut txn = w.ask(4, async |env| {
+        set(env.clone(), pairs(&[("a", "0"), ("b", "0")])).await;
+        Txn::begin(&env).unwrap()
+    });
+    let promote = [ReplicaChange::Promote(NodeId(5)), ReplicaChange::Remove(NodeId(3))];
+    change(&mut w, 1, &[ReplicaChange::Add(NodeId(5))]);
+    change(&mut w, 1, &promote);
+    w.until("it has a vote", |w| {
+        let status = w.leader(1).and_then(|leader| w.member(leader).status(RangeId(1)));
+        status.is_some_and(|status| !status.joint && status.voters.contains(&NodeId(5)))
+    });
+    w.weather.cuts.extend([(1, 4), (4, 1)]);
+    txn = w.ask(4, async move |_| {
+        assert_eq!(txn.lock("a").await, Ok(true), "seed {seed}");
+        txn
+    });
+    lead(&mut w, 1, 5);
+    // The third is heard.
+    w.ask(4, async |env| value(env, "p").await);
+    let before = w.member(4).counters().requests_relayed.get();
+    txn = w.ask(4, async move |_| {
+        assert_eq!(txn.lock("b").await, Ok(true), "seed {seed}");
+        txn
+    });
+    assert!(w.member(4).counters().requests_relayed.get() > before, "it went by way of a third, seed {seed}");
+    let busy = async |env| Txn::begin(&env).unwrap().try_lock("b").await;
+    // Longer than locks are kept whose gateway is silent.
+    w.run(30_000_000);
+    let stolen = w.ask(2, busy) == Ok(true);
+    txn.txn.rollback();
+    w.drain(4);
+    w.run(1_000_000);
+    (stolen, w.ask(2, busy) == Ok(true))
+}
+
+#[test]
+fn a_lock_is_kept_and_given_back_at_a_node_of_which_only_the_third_knows() {
+    for seed in 30..34 {
+        assert_eq!(lock_at_one_unknown(seed, |_| {}), (false, true), "seed {seed}");
+    }
+    assert!(lock_at_one_unknown(30, |sabotage| sabotage.set_pass_no_word_on(true)).0, "another gets it");
 }

@@ -250,3 +250,25 @@ fn a_range_that_is_handed_to_the_dead_is_led_again() {
         }
     }
 }
+
+/// A node that starts alone has heard nobody yet: a majority counts as heard when it was opened, and not later. So its first call ends within ten seconds of that, and one that
+/// comes later does not wait as long again.
+#[test]
+fn a_node_that_starts_alone_says_so_within_ten_seconds_of_its_start() {
+    for asked_ticks in [0, 50, 80, 110] {
+        let mut w = World::new(12, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
+        w.await_leader(1);
+        w.ask(1, async |env| set(env, pairs(&[("a", "1")])).await);
+        [1, 2, 3].into_iter().for_each(|node| w.crash(node));
+        w.start(1);
+        let started_us = w.now_us();
+        w.run(asked_ticks * TICK_US);
+        let began_us = w.now_us();
+        assert!(is_unavailable(&w.ask(1, async |env| read(env, false).await)));
+        let (since_start, since) = ((w.now_us() - started_us) / TICK_US, (w.now_us() - began_us) / TICK_US);
+        assert!(
+            since_start <= UNAVAILABLE_TICKS + 10 || since <= 12,
+            "asked after {asked_ticks}: {since_start}, {since}"
+        );
+    }
+}

@@ -44,3 +44,26 @@ fn what_a_commit_waits_for_time_is_what_replication_does_not_hide() {
 fn whoever_could_not_read_it_is_not_told() {
     assert_eq!(wait(2, 4_900, Consistency::Strict, &["p"]), CommitWait::NONE);
 }
+
+/// It is counted where a commit is answered, and not at each replica that keeps it from its readers until it is past.
+#[test]
+fn a_commit_that_waits_is_counted_once() {
+    let mut w = World::of_version(VERSION_MAX, 42, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
+    (1..=3).for_each(|node| w.set_watch(node, 0, 4_900));
+    lead(&mut w, 1, 1);
+    lead(&mut w, 2, 2);
+    w.run(1_000_000);
+    let waits = |w: &World| (1..=3).map(|node| w.member(node).counters().txn_commit_waits.get()).sum::<u64>();
+    for (names, most) in [(&["a"][..], 1), (&["p"], 1), (&["a", "p"], 3)] {
+        let before = waits(&w);
+        w.ask(1, async move |env| {
+            let strict = BeginOptions { consistency: Consistency::Strict, ..BeginOptions::default() };
+            let mut txn = Txn::with(&env, strict).unwrap();
+            names.iter().for_each(|name| txn.put(name, 1));
+            poll_fn(|cx| txn.txn.commit(&env.now(), cx.waker())).await.unwrap();
+        });
+        w.run(300_000);
+        let counted = waits(&w) - before;
+        assert!((1..=most).contains(&counted), "{names:?}: {counted}");
+    }
+}
