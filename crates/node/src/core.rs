@@ -19,6 +19,7 @@
 
 use crate::counters::Counters;
 use crate::inflight::{InFlight, KEYS_EACH_MAX};
+use crate::large::{Ready, Shown, Unwritten};
 use crate::lease::Lease;
 use crate::options::NodeOptions;
 use crate::reply::{CommitError, Reply};
@@ -36,7 +37,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::Waker;
-use store::versions::Threshold;
+use store::versions::{Arrivals, Threshold};
 use store::{Engine, StoreError};
 
 /// Records proposed and not yet applied, at most; beyond it commits are refused, which only a stuck disk brings about.
@@ -130,6 +131,8 @@ pub(crate) struct Proposed {
     pub range: RangeId,
     pub command: Command,
     pub reply: Option<Arc<Reply>>,
+    /// Of a large commit: see [`Ready`].
+    pub unchanged: Option<Arrivals>,
 }
 
 /// A transaction of many ranges that this node sees through.
@@ -252,7 +255,26 @@ impl<E: Engine> Core<E> {
     ) -> Timestamp {
         let begin = self.batch.bytes.len();
         encode_record(range, Timestamp::MIN, &command, &mut self.batch.bytes);
-        self.propose_encoded(now, floor, range, command, reply, begin)
+        let proposed = Proposed { range, command, reply, unchanged: None };
+        self.propose_encoded(now, floor, proposed, begin)
+    }
+
+    /// As `propose`, for a commit that was made ready before.
+    pub(crate) fn propose_ready(
+        &mut self,
+        now: &Reading,
+        floor: Timestamp,
+        range: RangeId,
+        (batch, ready): (Batch, Ready),
+        reply: Arc<Reply>,
+    ) -> Timestamp {
+        let begin = self.batch.bytes.len();
+        match begin {
+            0 => self.batch.bytes = ready.encoded,
+            _ => self.batch.bytes.extend_from_slice(&ready.encoded),
+        }
+        let (command, unchanged) = (Command::Commit(batch), ready.unchanged);
+        self.propose_encoded(now, floor, Proposed { range, command, reply: Some(reply), unchanged }, begin)
     }
 
     /// As `propose`, for a record whose bytes stand at the end of the batch from `begin` on.
@@ -260,14 +282,13 @@ impl<E: Engine> Core<E> {
         &mut self,
         now: &Reading,
         floor: Timestamp,
-        range: RangeId,
-        command: Command,
-        reply: Option<Arc<Reply>>,
+        proposed: Proposed,
         begin: usize,
     ) -> Timestamp {
+        let range = proposed.range;
         let shared = self.shared.clone();
         let tick = || shared.clock.tick(now.interval, floor);
-        let at = match &command {
+        let at = match &proposed.command {
             Command::Commit(batch) | Command::Prepare { batch, .. } => {
                 let announced = shared.inflight.announce(&batch.writes);
                 shared.inflight.enter(announced, tick)
@@ -275,7 +296,7 @@ impl<E: Engine> Core<E> {
             _ => tick(),
         };
         protocol::txn::stamp_record(&mut self.batch.bytes[begin..], range, at);
-        let index = self.log.propose(at, Proposed { range, command, reply });
+        let index = self.log.propose(at, proposed);
         if self.batch.ends.is_empty() {
             self.batch.first = index;
         }
@@ -303,11 +324,21 @@ impl<E: Engine> Core<E> {
             Command::Outcome { txn, .. } => range.prepared().get(txn).map(|p| p.at),
             _ => None,
         };
-        let verdict = range.apply(at, &payload.command, &self.shared.store)?;
+        let store = &self.shared.store;
+        let shown = match &payload.command {
+            Command::Commit(batch) => batch.staged.is_none() && store.0.shows(batch.writes.len()),
+            _ => false,
+        };
+        let verdict = match &payload.command {
+            Command::Commit(batch) if shown => {
+                range.apply(at, &payload.command, &Unwritten::new(store, batch, payload.unchanged))?
+            }
+            command => range.apply(at, command, store)?,
+        };
         self.applied = index;
         let id = payload.range;
         match payload.command {
-            Command::Commit(batch) => self.commit_applied(now, at, batch, verdict, payload.reply, out),
+            Command::Commit(batch) => self.commit_applied(now, at, (batch, shown), verdict, payload.reply, out),
             Command::Prepare { batch, .. } => self.prepare_applied(now, at, id, batch, verdict, out)?,
             Command::Fence { txn, .. } => self.fence_applied(now, id, txn, out)?,
             Command::Outcome { txn, .. } => self.outcome_applied(now, id, txn, flight, &verdict, out),
@@ -330,7 +361,7 @@ impl<E: Engine> Core<E> {
         &mut self,
         now: &Reading,
         at: Timestamp,
-        batch: Batch,
+        (batch, shown): (Batch, bool),
         verdict: Verdict,
         reply: Option<Arc<Reply>>,
         out: &mut Outputs,
@@ -339,15 +370,20 @@ impl<E: Engine> Core<E> {
             // The range was split under it and nothing happened: again, by the new bounds and later.
             (Verdict::Refused(Refusal { cause: Cause::Moved, .. }), Some(reply)) => {
                 self.shared.inflight.leave(at, &mut out.wakers);
-                self.commit(now, at, batch, &reply, out);
+                self.commit(now, at, (batch, None), &reply, out);
             }
             (Verdict::Refused(refusal), reply) => {
                 self.shared.inflight.leave(at, &mut out.wakers);
                 self.shared.counters.txn_certification_failures.one();
                 answer(reply, Err(CommitError::Refused(refusal)), out);
             }
-            (_, reply) => {
-                self.acknowledge(now, at, Gated { flights: vec![at], reply, since_ns: now.now_ns }, out);
+            (verdict, reply) => {
+                let gated = Gated { flights: vec![at], reply, since_ns: now.now_ns };
+                if shown && verdict == Verdict::Committed {
+                    self.shared.store.0.show(at, Arc::new(Shown(batch)));
+                    return self.acknowledge(now, at, gated, out);
+                }
+                self.acknowledge(now, at, gated, out);
                 if batch.writes.len() > KEYS_EACH_MAX {
                     out.spent.push(batch);
                 }

@@ -88,14 +88,16 @@ fn cover(writes: &[Write]) -> Vec<Span> {
     fn prefix(write: &Write) -> &[u8] {
         &write.key[..write.key.len().min(COVER_PREFIX_BYTES)]
     }
-    writes
-        .chunk_by(|a, b| prefix(a) == prefix(b))
-        .filter_map(|group| {
-            let mut end = group.last()?.key.to_vec();
-            end.push(0);
-            Some(Span::new(group.first()?.key.clone(), end))
-        })
-        .collect()
+    // They come in key order, and are many: not each is looked at.
+    let (mut rest, mut spans) = (writes, Vec::new());
+    while let Some(first) = rest.first() {
+        let (group, others) = rest.split_at(rest.partition_point(|write| prefix(write) <= prefix(first)).max(1));
+        let mut end = group.last().unwrap_or(first).key.to_vec();
+        end.push(0);
+        spans.push(Span::new(first.key.clone(), end));
+        rest = others;
+    }
+    spans
 }
 
 impl InFlight {

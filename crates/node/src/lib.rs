@@ -43,6 +43,7 @@ mod core;
 mod counters;
 mod error;
 mod inflight;
+mod large;
 mod lease;
 mod locks;
 mod many;

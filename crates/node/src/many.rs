@@ -1,6 +1,7 @@
 //! Transactions of many ranges, and what a tick, a failed append and a restart make of them.
 
 use crate::core::{AppendError, Core, FORGET_GROUP, Gated, Outputs, Pending, QUEUE_MAX, answer, damaged};
+use crate::large::Ready;
 use crate::reply::{CommitError, Reply};
 use clock::{Reading, Timestamp};
 use protocol::log::LogIndex;
@@ -21,7 +22,7 @@ impl<E: Engine> Core<E> {
         &mut self,
         now: &Reading,
         floor: Timestamp,
-        batch: Batch,
+        (batch, ready): (Batch, Option<Ready>),
         reply: &Arc<Reply>,
         out: &mut Outputs,
     ) {
@@ -33,9 +34,10 @@ impl<E: Engine> Core<E> {
         }
         self.propose_owed(now);
         let early = self.shared.sabotage.ack_before_durable();
-        let at = match self.only_range(&batch) {
-            Some(range) => self.propose(now, floor, range, Command::Commit(batch), Some(reply.clone())),
-            None => self.prepare_all(now, floor, batch, reply.clone()),
+        let at = match (self.only_range(&batch), ready) {
+            (Some(range), Some(ready)) => self.propose_ready(now, floor, range, (batch, ready), reply.clone()),
+            (Some(range), None) => self.propose(now, floor, range, Command::Commit(batch), Some(reply.clone())),
+            (None, _) => self.prepare_all(now, floor, batch, reply.clone()),
         };
         if early {
             answer(Some(reply.clone()), Ok(at), out);

@@ -1,5 +1,6 @@
 use crate::core::{Core, Input, LogBatch, Outputs, Shared};
 use crate::counters::Counters;
+use crate::large::Ready;
 use crate::lease::Lease;
 use crate::locks::Locks;
 use crate::options::{Consistency, NodeOptions, Wanted};
@@ -335,6 +336,7 @@ impl<E: Engine> Node<E> {
 
     pub(crate) fn propose(&self, now: &Reading, floor: Timestamp, batch: Batch, reply: &Arc<Reply>) {
         let mut out = Outputs::default();
+        let batch = Ready::of(&self.shared.store, batch);
         self.core.lock().commit(now, floor, batch, reply, &mut out);
         out.wakers.into_iter().for_each(Waker::wake);
     }

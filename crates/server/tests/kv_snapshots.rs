@@ -9,7 +9,7 @@ use clocksource::Clock;
 use node::{AppendError, NodeOptions};
 use parking_lot::Mutex;
 use server::kv::{KvNode, KvOptions, MemoryLog, RecordLog};
-use sql::transaction::{Admin, BeginOptions, Consistency, Retentions, ScanRequest};
+use sql::transaction::{Admin, BeginOptions, Consistency, Patience, Retentions, ScanRequest};
 use sql::{Kv, KvError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -141,6 +141,20 @@ fn a_full_disk_refuses_writes_until_space_returns() {
     *log.0.lock() = None;
     assert!(put(&*kv, &[1], "refused").is_err(), "a broken log takes nothing until a restart");
     assert_eq!(get(&*kv, 1), Some(Bytes::from_static(b"newer")), "reads go on");
+}
+
+/// Who is refused because storage failed hears that, and not of a stop that nobody asked for.
+#[test]
+fn a_node_that_failed_says_what_failed() {
+    let kv = start(true, "same-host", 600, MemoryLog::default());
+    put(&*kv, &[1], "old").unwrap();
+    kv.node().versions().engine().fail_syncs(u32::MAX);
+    let failed = kv.load(&[(key(2), Bytes::from_static(b"loaded"))], &Patience::default());
+    assert!(matches!(failed, Err(KvError::Storage(_))), "{failed:?}");
+    let Err(KvError::Storage(why)) = put(&*kv, &[1], "refused") else { panic!("it is closed") };
+    assert!(why.starts_with("no write is taken until the node is restarted: "), "{why}");
+    assert_eq!(get(&*kv, 1), Some(Bytes::from_static(b"old")), "reads go on");
+    kv.node().versions().engine().fail_syncs(0);
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub type Prepare = fn(&SimNode);
 
 /// Segments are small, so that runs cross many.
 const SEGMENT_BYTES: u64 = 16 * 1024;
+/// Writes of large commits that find their places at a tick: some are left for the next freeze.
+const PLACED_PER_TICK: usize = 2;
 
 /// A machine that runs.
 pub struct Running {
@@ -151,6 +153,7 @@ impl Machine {
         let now = self.now(true_ns);
         if let Some(running) = &self.running {
             out.push(step(&running.node, &now, Input::Tick)?);
+            running.node.versions().place(PLACED_PER_TICK);
         }
         Ok(())
     }
@@ -158,8 +161,11 @@ impl Machine {
     /// Freezes and flushes, and gives log segments back.
     pub fn flush(&mut self, probes: &mut Probes) -> Result<(), Failure> {
         let Some(running) = &self.running else { return Ok(()) };
-        running.node.freeze();
         let versions = running.node.versions();
+        if versions.place(0) {
+            probes.hit("large commit not in its place at a freeze");
+        }
+        running.node.freeze();
         match versions.flush() {
             Ok(true) => probes.hit("flush"),
             Ok(false) => {}

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use store::VersionsConfig;
+use store::versions::SHOW_MIN;
 use store::versions::{Apart, Threshold};
 
 /// True time at which every run begins, nanoseconds since the Unix epoch.
@@ -152,7 +153,9 @@ impl World {
         let cache_bytes = rng.pick(&[0, 30_000, 1 << 20]).unwrap_or(0);
         let sabotage = controls.store;
         let bucket_shift = PAST_BUCKET_SHIFT;
-        let config = VersionsConfig { cache_bytes, bucket_shift, sabotage, ..VersionsConfig::default() };
+        // In every other world commits of a few writes are large ones.
+        let show_min = if seed.is_multiple_of(2) { 2 } else { SHOW_MIN };
+        let config = VersionsConfig { cache_bytes, bucket_shift, show_min, sabotage, ..VersionsConfig::default() };
         let mut machine = Machine::new(rng.draw(), clock, options, config);
         machine.prepare_with(controls.prepare);
         let woken = Arc::new(Woken::default());

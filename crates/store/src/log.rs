@@ -280,6 +280,24 @@ impl Log {
         self.pending.lock().bytes
     }
 
+    /// Makes so many segments ready that a record of so many bytes finds room in them, which takes a while: for who is about to append one, so that
+    /// nobody waits behind it for more than its writing.
+    ///
+    /// # Errors
+    /// As [`Log::reserve`].
+    pub fn make_room(&self, bytes: usize) -> Result<(), LogError> {
+        let cost = cost_of(bytes);
+        loop {
+            let space = self.reserve.space();
+            let pending = self.pending.lock();
+            if pending.cost + cost <= pending.current_left + space {
+                return Ok(());
+            }
+            drop(pending);
+            self.reserve.grow(space)?;
+        }
+    }
+
     /// Makes the next segment ready, if none is: slow, for a background thread, so that no commit has to wait for it.
     ///
     /// # Errors

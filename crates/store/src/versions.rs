@@ -11,6 +11,7 @@
 //! stretches of the past without looking at keys (decision 0023).
 //!
 //! ```text
+//!   show ──► listed, then placed in the active layer and the cache (`whole`)
 //!   apply ──► active layer ──freeze──► frozen layers ──flush──┬─► present  (newest version of each key)
 //!      └────► row cache (newest versions)  ◄───────fill───────┤      │ newer than the snapshot?
 //!                                                             └─► past ◄──┘  (begin, end), dropped by buckets of time
@@ -22,7 +23,7 @@
 //! 2. The engine holds exactly the commands up to its position: a layer is flushed whole or not at all, in order, since
 //!    certification of a replayed command must not meet versions of later commands. (And what was loaded past the log: `load`.)
 //! 3. A reader looks at memory first and at the engine second; what moves in between moves towards it.
-//! 4. A cached version is the newest of its key.
+//! 4. A cached version is the newest of its key, but for what is shown and not in its place yet (`whole`).
 //! 5. The engine has at most [`UNMERGED_RUNS_MAX`] runs to merge: above that, layers stay frozen, and then writers are held back.
 //! 6. Collection removes only what ended at or below the threshold of its table, and never passes an open snapshot; a deletion stands in
 //!    the present until that threshold has reached it. A read below it is refused.
@@ -34,6 +35,7 @@
 //! snapshot) until `apply` returns.
 
 mod cache;
+mod changes;
 mod collect;
 mod copies;
 mod erase;
@@ -54,16 +56,19 @@ mod scan;
 mod snapshots;
 mod sweep;
 mod warm;
+mod whole;
 
 pub use collect::Garbage;
 pub use erase::Erased;
 pub use export::Histories;
 pub use flush::GivenUp;
 pub use ledger::{Demand, Promise};
+pub use recent::Arrivals;
 pub use retention::{APART_MAX, Apart, Threshold, class_of};
 pub use scan::Scan;
 pub use snapshots::SnapshotGuard;
 pub use sweep::Sweep;
+pub use whole::{SHOWN_MAX, Writes};
 
 use crate::engine::Tree;
 use crate::keys::{Bucket, Burial, Present};
@@ -110,6 +115,8 @@ pub const UNMERGED_RUNS_MAX: usize = 8;
 pub const HOT_AFTER: usize = 32;
 /// Default of [`VersionsConfig::erase_max`].
 pub const ERASE_MAX: usize = 65_536;
+/// Default of [`VersionsConfig::show_min`]: applying fewer takes some ten milliseconds.
+pub const SHOW_MIN: usize = 16_384;
 /// Default of [`VersionsConfig::bucket_shift`]: about 9 seconds.
 pub const BUCKET_SHIFT: u32 = 35;
 /// This part of the cache's bytes at most goes to hot spans, where there are any.
@@ -133,6 +140,8 @@ pub struct VersionsConfig {
     pub hot_after: usize,
     /// Entries of a dropped index that one call removes at most; where more are left than its files give back, merges drop them.
     pub erase_max: usize,
+    /// A command of so many writes and more is worth to be shown before it is in its place ([`Versions::show`]).
+    pub show_min: usize,
     /// Breaks a rule, for negative controls.
     #[doc(hidden)]
     pub sabotage: Option<Sabotage>,
@@ -154,6 +163,10 @@ pub enum Sabotage {
     ClassesForgetWhoLeft,
     /// An index comes to a class that has forgotten what the index has yet to file.
     ClassesTakeInEarly,
+    /// A layer is closed while a command is shown that is not all in it.
+    ClosesWhatIsHalfPlaced,
+    /// Readers take what layers and cache say, whatever is shown.
+    ReadersMissWhatIsShown,
     /// Deletions go by the threshold of all tables.
     GravesAgeAlike,
 }
@@ -166,6 +179,7 @@ impl Default for VersionsConfig {
             bucket_shift: BUCKET_SHIFT,
             hot_after: HOT_AFTER,
             erase_max: ERASE_MAX,
+            show_min: SHOW_MIN,
             sabotage: None,
         }
     }
@@ -223,6 +237,8 @@ pub struct Versions<E> {
     engine: E,
     config: VersionsConfig,
     layers: RwLock<Layers>,
+    /// Commands that are seen and not in the layers yet.
+    wholes: whole::Wholes,
     cache: RowCache,
     /// What the two may hold now.
     cache_bytes_max: AtomicUsize,
@@ -296,6 +312,7 @@ impl<E: Engine> Versions<E> {
         Ok(Versions {
             engine,
             layers: RwLock::new(Layers { recent: Recent::after(header.max_ts), ..Layers::default() }),
+            wholes: whole::Wholes::new(config.sabotage == Some(Sabotage::ReadersMissWhatIsShown)),
             hot: HotSpans::new(config.cache_bytes / HOT_PART),
             cache: RowCache::new(config.cache_bytes),
             cache_bytes_max: AtomicUsize::new(config.cache_bytes),
@@ -427,9 +444,11 @@ impl<E: Engine> Versions<E> {
     /// What the engine says.
     pub fn read(&self, key: &[u8], snapshot: Timestamp, limit: Timestamp) -> Result<Read, StoreError> {
         self.readable(key, snapshot)?;
+        let shown = !self.wholes.is_empty();
         let cached = self.cache.get(key);
         if let Some(newest) = cached
             && newest.ts <= snapshot
+            && !shown
         {
             return Ok(Read { version: Some(newest), newer: None });
         }
@@ -443,6 +462,17 @@ impl<E: Engine> Versions<E> {
     /// What the engine says; [`StoreError::Collected`] where the snapshot is too old for the key's table.
     pub fn version_at(&self, key: &[u8], snapshot: Timestamp) -> Result<Option<Version>, StoreError> {
         self.readable(key, snapshot)?;
+        let shown = self.wholes.newest_of(key, Timestamp::MIN, snapshot);
+        let placed = self.placed_at(key, snapshot)?;
+        Ok(match (shown, placed) {
+            (Some(shown), Some(placed)) if placed.ts > shown.ts => Some(placed),
+            (Some(shown), _) => Some(shown),
+            (None, placed) => placed,
+        })
+    }
+
+    /// As [`Versions::version_at`], leaving out what is only shown.
+    fn placed_at(&self, key: &[u8], snapshot: Timestamp) -> Result<Option<Version>, StoreError> {
         if let Some(newest) = self.cache.get(key)
             && newest.ts <= snapshot
         {
@@ -484,127 +514,13 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says.
     pub fn newest(&self, key: &[u8]) -> Result<Option<Timestamp>, StoreError> {
-        if let Some(ts) = self.cache.newest(key) {
+        let shown = !self.wholes.is_empty();
+        if let Some(ts) = self.cache.newest(key)
+            && !shown
+        {
             return Ok(Some(ts));
         }
         Ok(self.version_at(key, Timestamp::MAX)?.map(|v| v.ts))
-    }
-
-    /// The newest version of `key` above `above`: what certification of a point asks. Seldom touches the engine.
-    ///
-    /// # Errors
-    /// What the engine says.
-    pub fn newest_above(&self, key: &[u8], above: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        self.version_between(key, above, Timestamp::MAX)
-    }
-
-    /// The newest version of `key` in `(lo, hi]`: what an uncertain read asks.
-    ///
-    /// # Errors
-    /// What the engine says.
-    pub fn version_between(&self, key: &[u8], lo: Timestamp, hi: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        match self.cache.newest(key) {
-            Some(ts) if ts <= lo => return Ok(None),
-            Some(ts) if ts <= hi => return Ok(Some(ts)),
-            _ => {}
-        }
-        if lo >= hi {
-            return Ok(None);
-        }
-        for layer in self.layers.read().newest_first() {
-            if let Some(ts) = layer.between(key, lo, hi) {
-                return Ok(Some(ts));
-            }
-        }
-        let prefix = prefix_of(key);
-        if !self.prefixes.read().may_hold_newer(prefix, prefix, lo) || !self.engine_may_hold(key)? {
-            return Ok(None);
-        }
-        match self.present(key)? {
-            Some(present) if present.ts > hi => self.past_between(key, lo, hi),
-            present => Ok(present.map(|present| present.ts).filter(|ts| *ts > lo)),
-        }
-    }
-
-    /// Whether any key that begins with the same four bytes as `key` (one of its index) may have a version above `above`: asked of many
-    /// keys at once. Touches the engine never.
-    pub fn may_be_newer_beside(&self, key: &[u8], above: Timestamp) -> bool {
-        let prefix = prefix_of(key);
-        let in_memory = self.layers.read().newest_first().any(|layer| layer.newest_of(prefix) > above);
-        in_memory || self.prefixes.read().may_hold_newer(prefix, prefix, above)
-    }
-
-    /// The newest version of any key of `span` above `above`: what certification of a span asks.
-    ///
-    /// # Errors
-    /// What the engine says.
-    pub fn newest_in(&self, span: &Span, above: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        self.version_between_in(span, above, Timestamp::MAX)
-    }
-
-    /// A version of any key of `span` in `(lo, hi]`: the newest of those in memory, or else the first that is met in the engine.
-    ///
-    /// Seldom touches the engine: only where `lo` is older than the last writes remembered, and the indexes of the span were written since.
-    /// Then it walks the present over the span until it finds one, and where there is none, over all of it: what such a transaction costs is
-    /// what reading the span costs, but in memory it holds at most [`NEWER_KEYS_MAX`] keys.
-    ///
-    /// # Errors
-    /// What the engine says.
-    pub fn version_between_in(
-        &self,
-        span: &Span,
-        lo: Timestamp,
-        hi: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
-        if lo >= hi {
-            return Ok(None);
-        }
-        let layers = self.layers.read();
-        if let Some(known) = layers.recent.between_in(span, lo, hi) {
-            return Ok(known);
-        }
-        let found = layers.newest_first().filter_map(|layer| layer.between_in(span, lo, hi)).max();
-        drop(layers);
-        let (from, to) = (prefix_of(&span.start), prefix_of(&span.end));
-        if found.is_some() || !self.prefixes.read().may_hold_newer(from, to, lo) {
-            return Ok(found);
-        }
-        let (mut from, to) = (keys::present(&span.start), keys::present(&span.end));
-        loop {
-            let (mut found, mut damaged, mut newer) = (None, None, Vec::new());
-            self.engine.scan(Tree::Present, &from, &to, false, &mut |key, entry| {
-                let (key, present) = match keys::present_entry(key, entry) {
-                    Ok(entry) => entry,
-                    Err(key) => {
-                        damaged = Some(damaged_key(&key));
-                        return ControlFlow::Break(());
-                    }
-                };
-                if present.ts > hi {
-                    newer.push(key);
-                } else if present.ts > lo {
-                    found = Some(present.ts);
-                }
-                match found.is_some() || newer.len() >= NEWER_KEYS_MAX {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            })?;
-            if let Some(damaged) = damaged {
-                return Err(damaged);
-            }
-            let more = found.is_none() && newer.len() >= NEWER_KEYS_MAX;
-            for key in &newer {
-                if found.is_some() {
-                    return Ok(found);
-                }
-                found = self.past_between(key, lo, hi)?;
-            }
-            match newer.last() {
-                Some(last) if more && found.is_none() => from = keys::present(&scan::after(last)),
-                _ => return Ok(found),
-            }
-        }
     }
 
     /// Opens a snapshot: until the guard is dropped, what it can read is not collected.

@@ -331,6 +331,19 @@ proptest! {
     }
 }
 
+/// Who is about to append a record of several segments has them made first: appending it makes none, and needs no room on the disk.
+#[test]
+fn make_room_makes_what_a_large_record_needs() {
+    let (disk, log) = filled(&[]);
+    log.make_room(20_000).unwrap();
+    disk.set_capacity(Some(0));
+    assert!(log.append(record(1, 200_000)).is_err(), "there is no room for more than was made");
+    log.append(record(1, 20_000)).unwrap();
+    log.write_and_sync().unwrap();
+    assert_eq!(log.durable(), 1);
+    assert!(log.make_room(200_000).is_err());
+}
+
 /// Once the disk is full, ordinary records leave room for those that free space.
 #[test]
 fn a_full_log_holds_room_back() {

@@ -172,6 +172,8 @@ fn broken_rules_are_caught() {
         Sabotage::ClassesAgeAlike,
         Sabotage::ClassesForgetWhoLeft,
         Sabotage::GravesAgeAlike,
+        Sabotage::ClosesWhatIsHalfPlaced,
+        Sabotage::ReadersMissWhatIsShown,
     ];
     for rule in rules {
         let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -56,7 +56,15 @@ fn insert(w: &mut World, txn: &mut Transaction<MemoryEngine>, index: &str) {
 /// What a large INSERT has read is what it read, not what lies between: neither the catalog's neighbours nor another index.
 #[test]
 fn a_large_insert_meets_only_those_who_write_its_keys() {
-    for (other, conflicts) in [("cat00002", false), ("idx10beside", false), ("idx3", false), ("idx2000042", true)] {
+    let others = [
+        ("cat00002", false),
+        ("idx10beside", false),
+        ("idx3", false),
+        ("idx2000042", true),
+        ("idx2000042beside", false),
+        ("idx2", false),
+    ];
+    for (other, conflicts) in others {
         let mut w = World::new();
         w.set(&[("cat00001", "read"), ("cat00002", "counter")]);
         let mut txn = w.begin(Isolation::Serializable);
@@ -127,5 +135,58 @@ fn a_sweep_reads_what_a_scan_reads_and_is_certified_alike() {
                 Err(e) => panic!("{e}"),
             }
         }
+    }
+}
+
+/// Rows of a commit that is large enough to be seen before its writes are in their places.
+const LARGE: usize = 20_000;
+
+/// A large commit is seen as a whole at once; who commits behind it, whoever places it and when, and a crash before that change nothing.
+#[test]
+fn a_large_commit_is_seen_before_it_is_in_its_place() {
+    for placed in [0, 1, LARGE / 2, LARGE] {
+        let mut w = World::new();
+        let row = |i: usize| format!("rows{i:06}");
+        for value in ["first", "second"] {
+            let before = w.begin(Isolation::Snapshot);
+            let mut txn = w.begin(Isolation::Serializable);
+            (0..LARGE).for_each(|i| txn.put(bytes(&row(i)), bytes(value)).unwrap());
+            let mut clash = w.begin(Isolation::Serializable);
+            clash.put(bytes(&row(LARGE - 1)), bytes("clash")).unwrap();
+            w.commit(&mut txn).unwrap();
+            assert_eq!(w.node.versions().place(placed), placed < LARGE, "it is shown");
+            assert!(w.commit(&mut clash).is_err(), "who wrote one of its rows is refused");
+            let mut old = before;
+            let earlier = (value == "second").then_some("first");
+            assert_eq!(w.get(&mut old, &row(7)).as_deref(), earlier, "an older snapshot stays");
+            w.set(&[(&row(LARGE - 2), "newer")]);
+            let mut txn = w.begin(Isolation::Serializable);
+            txn.delete(bytes(&row(3))).unwrap();
+            w.commit(&mut txn).unwrap();
+            for i in [0, LARGE / 2, LARGE - 1] {
+                assert_eq!(w.value(&row(i)).as_deref(), Some(value));
+            }
+            assert_eq!((w.value(&row(3)), w.value(&row(LARGE - 2)).as_deref()), (None, Some("newer")));
+        }
+        let count = |w: &mut World| {
+            let (mut rest, mut rows) = (Some(bytes("rows")..bytes("rowt")), 0);
+            let mut txn = w.begin(Isolation::Serializable);
+            while let Some(span) = rest.take() {
+                let Poll::Ready(Ok(chunk)) = txn.scan(&w.now(), &span, false, 3000, false, Waker::noop()) else {
+                    panic!("nothing is in flight")
+                };
+                let seconds = chunk.rows.iter().filter(|(_, value)| value[..] == *b"second").count();
+                assert_eq!(chunk.rows.len() - seconds, chunk.rows.iter().filter(|(_, v)| v[..] == *b"newer").count());
+                rows += chunk.rows.len();
+                rest = chunk.rest;
+            }
+            rows
+        };
+        assert_eq!(count(&mut w), LARGE - 1);
+        w.node.freeze();
+        assert!(!w.node.versions().place(0), "a layer stands for whole commits");
+        assert_eq!(count(&mut w), LARGE - 1);
+        w.crash();
+        assert_eq!(count(&mut w), LARGE - 1);
     }
 }

@@ -76,6 +76,11 @@ fn index_of(write: &Write) -> &[u8] {
     &write.key[..write.key.len().min(INDEX_BYTES)]
 }
 
+/// Writes in key order, those of each index together.
+pub fn by_index(writes: &[Write]) -> impl Iterator<Item = &[Write]> {
+    writes.chunk_by(|a, b| index_of(a) == index_of(b))
+}
+
 /// Whether the batch may commit (or prepare) after every record that was applied so far.
 pub(super) fn certify<V: VersionStore>(
     range: &Range,
@@ -85,7 +90,7 @@ pub(super) fn certify<V: VersionStore>(
     if let Err(refusal) = inside(range, batch).and_then(|()| undisturbed(range, batch)) {
         return Ok(Err(refusal));
     }
-    for writes in batch.writes.chunk_by(|a, b| index_of(a) == index_of(b)) {
+    for writes in by_index(&batch.writes) {
         if writes.len() >= TOGETHER_MIN
             && let Some(since) = writes.iter().map(|write| write.since).min()
             && !versions.index_may_have_changed(&writes[0].key, since)

@@ -63,7 +63,7 @@ pub(crate) mod staging;
 mod state_codec;
 mod versions;
 
-pub use certify::{Cause, Refusal};
+pub use certify::{Cause, Refusal, by_index};
 pub use codec::{DecodeError, HEADER_BYTES, Record, encode_record, stamp_record};
 pub use command::{Apart, Batch, Command, Read, Span, Write};
 pub use coordinator::{Answer, Coordinator, Decision};

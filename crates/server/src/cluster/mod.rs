@@ -237,6 +237,9 @@ impl<E: Engine> Shell for Inner<E> {
     fn removed(&self) -> Option<KvError> {
         self.removed.get().cloned().map(KvError::Removed)
     }
+    fn failed(&self) -> Option<String> {
+        self.broken.lock().clone()
+    }
     fn is_crowded(&self) -> bool {
         let crowded = self.crowded.load(SeqCst) || self.member.versions().is_overlay_full();
         crowded && self.broken.lock().is_none()

@@ -72,6 +72,9 @@ impl RecordLog for Log {
     fn prepare(&self) -> Result<(), String> {
         self.reserve().map_err(|e| e.to_string())
     }
+    fn make_room(&self, bytes: usize) {
+        let _ = Log::make_room(self, bytes);
+    }
     fn has_room_for(&self, bytes: usize) -> bool {
         self.room_for(bytes).is_ok()
     }

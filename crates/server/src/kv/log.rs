@@ -43,6 +43,8 @@ pub trait RecordLog: Send + Sync + 'static {
     fn has_room_for(&self, _bytes: usize) -> bool {
         true
     }
+    /// Makes space ready for a record of so many bytes, before it is appended: what cannot be had is told when it is.
+    fn make_room(&self, _bytes: usize) {}
     /// The bytes that [`RecordLog::prepare`] takes of the disk.
     fn prepare_bytes(&self) -> u64 {
         0

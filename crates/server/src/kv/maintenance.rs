@@ -87,6 +87,8 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         };
         if frozen.as_ref().is_none_or(|frozen| freeze_due(inner, room, frozen, freeze_every_ns)) {
             frozen = Some(Frozen::now(inner));
+            // Freezing would do it while nobody commits.
+            inner.node.versions().place(usize::MAX);
             inner.node.freeze();
         }
         let flushed = flush_some(inner, &mut last);

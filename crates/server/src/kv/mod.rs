@@ -171,6 +171,9 @@ impl<E: Engine> Shell for Inner<E> {
     fn log(&self) -> &dyn RecordLog {
         self.driver.log()
     }
+    fn failed(&self) -> Option<String> {
+        self.broken.lock().clone()
+    }
     fn is_crowded(&self) -> bool {
         // The thread that tells of crowds may itself be held up, by a long flush or merge: then the bytes tell.
         let crowded = self.crowded.load(Ordering::SeqCst) || self.node.versions().is_overlay_full();

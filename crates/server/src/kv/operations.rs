@@ -96,6 +96,8 @@ pub(crate) trait Shell: Send + Sync + 'static {
     fn removed(&self) -> Option<KvError> {
         None
     }
+    /// Why no write is taken until a restart, if storage failed: the node was closed for it, and nobody shut it down.
+    fn failed(&self) -> Option<String>;
     /// Whether the disk has no room for so many bytes more.
     fn is_full(&self, bytes: usize) -> bool;
     /// What the node stores, and knows of room for it.

@@ -26,6 +26,8 @@ const PROMISED_BYTES: usize = 64 << 10;
 const MERGE_TRIES: usize = 1000;
 /// The end of a table is taken whatever the disk holds, up to this size: it frees space, and needs little.
 const ENDING_BYTES_MAX: usize = 64 << 10;
+/// Who commits so much puts what large commits left in its place.
+const LARGE_BYTES: usize = 128 << 10;
 /// And for its client at every so many of these looks.
 const LOOKS_PER_PROBE: u32 = 10;
 
@@ -96,7 +98,13 @@ impl<S: Shell> KvTransaction<S> {
     }
 
     /// A failure as SQL knows it. A node that is none of its cluster any more hears nobody: that is told instead, except where it may have committed.
+    /// And one whose storage failed is closed, as if it were shutting down: then it is told what failed.
     fn told(&self, error: TxnError) -> KvError {
+        if error == TxnError::ShuttingDown
+            && let Some(why) = self.inner.failed()
+        {
+            return KvError::Storage(format!("no write is taken until the node is restarted: {why}"));
+        }
         let silent = matches!(error, TxnError::Unavailable { .. } | TxnError::ShuttingDown);
         self.inner.removed().filter(|_| silent).unwrap_or_else(|| convert::error(error))
     }
@@ -115,6 +123,21 @@ impl<S: Shell> KvTransaction<S> {
     /// committed.
     fn wait_for_commit(&mut self) -> Result<Timestamp, KvError> {
         let inner = self.inner.clone();
+        let bytes = self.txn.record_bytes();
+        let large = bytes >= LARGE_BYTES;
+        if large {
+            // Before others wait behind it.
+            inner.log().make_room(bytes);
+        }
+        let committed = self.commit_and_wait(&inner);
+        if large {
+            // Everybody sees it; who wrote so much finds the places for it.
+            inner.versions().place(usize::MAX);
+        }
+        committed
+    }
+
+    fn commit_and_wait(&mut self, inner: &Arc<S>) -> Result<Timestamp, KvError> {
         let _waiting = self.interrupt.begin_wait(Wait::Commit);
         inner.wait(|waker| {
             let now = inner.now();

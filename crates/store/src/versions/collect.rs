@@ -66,13 +66,15 @@ impl<E: Engine> Versions<E> {
         let _writer = self.writer.lock();
         let shift = self.config.bucket_shift;
         let mut dropped = self.dropped.lock();
+        let shown = self.wholes.all().iter().map(|whole| whole.ts).min().unwrap_or(Timestamp::MAX);
+        let in_layers = self.layers.read().newest_first().map(|layer| layer.min_ts).min().unwrap_or(Timestamp::MAX);
         let last = |(class, first): (&u8, &u64)| {
             Some((*class, Bucket { class: *class, number: first.checked_sub(1)? }.last_end(shift)))
         };
         let mut now = Moment {
             oldest: Timestamp::MAX,
             newest: self.prefixes.read().max_ts,
-            unfiled: self.layers.read().newest_first().map(|layer| layer.min_ts).min().unwrap_or(Timestamp::MAX),
+            unfiled: shown.min(in_layers),
             forgotten: dropped.iter().filter_map(last).collect(),
         };
         let mut filing = Filing::clone(&self.filing.read());

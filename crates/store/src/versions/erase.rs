@@ -54,7 +54,9 @@ impl<E: Engine> Versions<E> {
         if !self.is_due(number) {
             return Ok(Erased::NotYet);
         }
-        let in_memory = self.layers.read().newest_first().any(|layer| layer.newest_of(number) > Timestamp::MIN);
+        let shown = self.wholes.all().iter().any(|whole| whole.has_prefix(number));
+        let in_memory =
+            shown || self.layers.read().newest_first().any(|layer| layer.newest_of(number) > Timestamp::MIN);
         if in_memory || self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
             return Ok(Erased::NotYet);
         }

@@ -24,6 +24,7 @@ impl<E: Engine> Versions<E> {
         if span.start >= span.end {
             return Ok((Vec::new(), true));
         }
+        while self.place(usize::MAX) {}
         let mut found: BTreeSet<Bytes> = BTreeSet::new();
         for layer in self.layers.read().newest_first() {
             found.extend(layer.keys_in(span).take(limit).map(Bytes::copy_from_slice));
@@ -89,6 +90,7 @@ impl<E: Engine> Versions<E> {
     }
 
     fn versions_of(&self, key: &[u8], past: Vec<Past>) -> Result<Vec<Version>, StoreError> {
+        while self.place(usize::MAX) {}
         let mut found = std::collections::BTreeMap::new();
         {
             let layers = self.layers.read();

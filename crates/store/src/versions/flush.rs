@@ -184,8 +184,12 @@ impl<E: Engine> Versions<E> {
 
     /// Closes the active layer. It holds the effects of all commands up to `position` and none after it; `state` is
     /// whatever else the caller must know at that position after a restart (undecided prepares, range bounds).
-    /// Gives `false` where nothing happened since the last freeze. Cheap: the caller may hold its own locks.
+    /// Gives `false` where nothing happened since the last freeze. Cheap, unless a command was shown
+    /// and is not in its place ([`Versions::place`]): the caller may hold its own locks.
     pub fn freeze(&self, position: u64, state: Bytes) -> bool {
+        if self.config.sabotage != Some(Sabotage::ClosesWhatIsHalfPlaced) {
+            while self.place(usize::MAX) {}
+        }
         let mut layers = self.layers.write();
         let last = layers.frozen.last().map_or(self.flushed_position(), |f| f.position);
         debug_assert!(position >= last, "the applied position never goes back: {position} after {last}");

@@ -23,6 +23,7 @@
 
 use super::copies::Copies;
 use super::leaves::{Cut, LEAF_KEYS_MAX, Leaves};
+use super::whole::Whole;
 use super::{Span, Version};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -128,6 +129,35 @@ impl HotSpans {
             return;
         }
         self.grow(listed, insert(&mut hot.rows, key, version.clone()));
+    }
+
+    /// A command of many writes is shown: the caller holds the layers for writing. Spans in which it changes much are given up.
+    pub fn put_whole(&self, whole: &Whole) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let (mut left, mut given_up) = (SPAN_ENTRIES_MAX, Vec::new());
+        let spans = self.spans.read();
+        for (start, listed) in spans.iter() {
+            let mut hot = listed.hot.write();
+            let within = whole.within(&(start.clone()..hot.end.clone()));
+            if within.len() > left {
+                given_up.push(start.clone());
+                continue;
+            }
+            left -= within.len();
+            let added = within.map(|number| {
+                let (key, version) = whole.version(number);
+                insert(&mut hot.rows, key, version)
+            });
+            let added = added.sum();
+            self.grow(listed, added);
+        }
+        drop(spans);
+        if !given_up.is_empty() {
+            let mut spans = self.spans.write();
+            given_up.iter().for_each(|start| self.remove(&mut spans, start));
+        }
     }
 
     fn grow(&self, listed: &Listed, by: isize) {

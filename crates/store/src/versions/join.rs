@@ -28,6 +28,11 @@ pub(super) fn newest(newer: Vec<Seen>, older: Vec<Seen>, reverse: bool) -> Vec<S
             (Some(new), Some(old)) => match order(&new.key, &old.key, reverse) {
                 Ordering::Less => newer.next(),
                 Ordering::Greater => older.next(),
+                // Of a command that is shown nobody knows on which side of a layer it is.
+                Ordering::Equal if new.version.ts < old.version.ts => {
+                    newer.next();
+                    older.next()
+                }
                 Ordering::Equal => {
                     older.next();
                     newer.next()

@@ -150,9 +150,14 @@ impl<S: Sight> Look<S> {
 
     /// Takes in what a key was at the snapshot, tombstones included.
     pub fn meet(&mut self, key: &[u8], chain: &Chain) -> ControlFlow<()> {
-        let Some(version) = at(chain, self.snapshot) else {
-            return ControlFlow::Continue(());
-        };
+        match at(chain, self.snapshot) {
+            Some(version) => self.see(key, version),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Takes in the version that the snapshot sees of a key, a tombstone too.
+    pub fn see(&mut self, key: &[u8], version: &Version) -> ControlFlow<()> {
         let sight = &self.sight;
         if self.live >= self.limit || sight.keys() >= SEEN_KEYS_MAX || sight.bytes() >= CHUNK_BYTES_MAX {
             self.more = true;

@@ -27,12 +27,19 @@ pub(super) struct Recent {
     writes: VecDeque<Write>,
     /// The greatest timestamp that was forgotten, or was there before the list.
     forgotten: Timestamp,
+    /// Writes that ever came, and how many had when one was not listed.
+    arrived: u64,
+    unlisted: u64,
 }
+
+/// How many writes had come at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrivals(u64);
 
 impl Recent {
     /// Writes at or below `forgotten` may exist that are not listed.
     pub fn after(forgotten: Timestamp) -> Self {
-        Recent { writes: VecDeque::new(), forgotten }
+        Recent { forgotten, ..Recent::default() }
     }
 
     pub fn push(&mut self, key: &Bytes, ts: Timestamp) {
@@ -41,6 +48,7 @@ impl Recent {
         {
             self.forgotten = self.forgotten.max(oldest.ts);
         }
+        self.arrived += 1;
         let greatest = self.writes.back().map_or(ts, |last| last.greatest.max(ts));
         self.writes.push_back(Write { key: Key::from_slice(key), ts, greatest });
     }
@@ -48,6 +56,20 @@ impl Recent {
     /// A write that would be forgotten at once, for those that are pushed after it.
     pub fn pass(&mut self, ts: Timestamp) {
         self.forgotten = self.forgotten.max(ts);
+        self.arrived += 1;
+        self.unlisted = self.arrived;
+    }
+
+    /// How many have come.
+    pub fn arrivals(&self) -> Arrivals {
+        Arrivals(self.arrived)
+    }
+
+    /// Whether one of the writes that came since is such a one; `None`: not all of them are listed.
+    pub fn any_since(&self, arrivals: Arrivals, mut such: impl FnMut(&[u8], Timestamp) -> bool) -> Option<bool> {
+        let came = usize::try_from(self.arrived - arrivals.0).unwrap_or(usize::MAX);
+        let listed = self.unlisted <= arrivals.0 && came <= self.writes.len();
+        listed.then(|| self.writes.iter().rev().take(came).any(|write| such(&write.key, write.ts)))
     }
 
     /// The greatest timestamp that was ever written.

@@ -250,7 +250,7 @@ impl<E: Engine> Versions<E> {
         (merged, horizon, looked_at)
     }
 
-    /// A look into each layer, the newest first.
+    /// A look into each layer, the newest first, and into commands that are shown.
     fn looks<S: Sight>(
         &self,
         span: &Span,
@@ -259,6 +259,7 @@ impl<E: Engine> Versions<E> {
         limit: usize,
         sight: impl Fn() -> S,
     ) -> SmallVec<[Look<S>; 1]> {
+        let shown = self.wholes.looks(span, snapshot, reverse, || Look::new(snapshot, limit, sight()));
         let mut look = Look::new(snapshot, limit, sight());
         let (mut cut, frozen, freezes) = {
             let layers: &Layers = &self.layers.read();
@@ -288,6 +289,7 @@ impl<E: Engine> Versions<E> {
             frozen.layer.look(span, reverse, &mut look);
             looks.push(look);
         }
+        looks.extend(shown);
         looks
     }
 

@@ -39,7 +39,7 @@ impl Sweep {
 
 impl<E: Engine> Versions<E> {
     /// Up to `limit` rows of `span` at `snapshot`. As [`Versions::scan`], a chunk may end early. `None`: rows lie in a hot span, where a
-    /// scan finds them faster.
+    /// scan finds them faster, or were written just now by a large command.
     ///
     /// # Errors
     /// As [`Versions::scan`].
@@ -48,6 +48,10 @@ impl<E: Engine> Versions<E> {
         let limit = limit.clamp(1, CHUNK_ROWS_MAX);
         if span.start >= span.end {
             return Ok(Some(Sweep::default()));
+        }
+        // What is shown is told from what layers have by times, which are not packed.
+        if self.wholes.newest_in(span, Timestamp::MIN, snapshot).is_some() {
+            return Ok(None);
         }
         let stretch = match self.hot.ahead(span, snapshot, false, 1) {
             Ahead::Hot { .. } => return Ok(None),

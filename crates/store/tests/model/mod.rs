@@ -4,6 +4,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use store::versions::{Apart, Sabotage, Threshold};
 use store::{Engine, Erased, SnapshotGuard, Span, StoreError, Versions, VersionsConfig, Write};
 
@@ -11,6 +12,8 @@ use store::{Engine, Erased, SnapshotGuard, Span, StoreError, Versions, VersionsC
 #[derive(Clone, Debug)]
 pub enum Step {
     Apply(Vec<(u8, Option<u8>)>, u8),
+    Show(Vec<(u8, Option<u8>)>, u8),
+    Place(u8),
     Freeze,
     Flush,
     FlushFails,
@@ -29,9 +32,11 @@ pub enum Step {
 }
 
 pub fn step() -> impl Strategy<Value = Step> {
-    let write = (any::<u8>(), prop::option::weighted(0.8, any::<u8>()));
+    let write = || (any::<u8>(), prop::option::weighted(0.8, any::<u8>()));
     prop_oneof![
-        8 => (prop::collection::vec(write, 1..6), 1..4u8).prop_map(|(w, gap)| Step::Apply(w, gap)),
+        6 => (prop::collection::vec(write(), 1..6), 1..4u8).prop_map(|(w, gap)| Step::Apply(w, gap)),
+        3 => (prop::collection::vec(write(), 1..12), 1..4u8).prop_map(|(w, gap)| Step::Show(w, gap)),
+        2 => (1..9u8).prop_map(Step::Place),
         2 => Just(Step::Freeze),
         2 => Just(Step::Flush),
         1 => Just(Step::FlushFails),
@@ -132,6 +137,7 @@ fn config(dice: u8, sabotage: Option<Sabotage>) -> VersionsConfig {
         bucket_shift: STEP + dice as u32 % 5,
         hot_after: [0, 3, 64][dice as usize / 3 % 3],
         erase_max: [2, 65_536][dice as usize % 2],
+        show_min: usize::MAX,
         sabotage,
     }
 }
@@ -205,7 +211,17 @@ impl<W: World> Run<'_, W> {
 
     fn step(&mut self, step: &Step) -> Result<(), TestCaseError> {
         match step {
-            Step::Apply(writes, gap) => self.apply(writes, *gap),
+            Step::Apply(writes, gap) => {
+                let (at, writes) = self.commit(writes, *gap);
+                self.versions().apply(at, &writes);
+            }
+            Step::Show(writes, gap) => {
+                let (at, writes) = self.commit(writes, *gap);
+                self.versions().show(at, Arc::new(writes));
+            }
+            Step::Place(keys) => {
+                self.versions().place(*keys as usize);
+            }
             Step::Freeze => {
                 self.versions().freeze(self.log.len() as u64, Bytes::from(format!("state {}", self.log.len())));
             }
@@ -257,7 +273,8 @@ impl<W: World> Run<'_, W> {
         Ok(())
     }
 
-    fn apply(&mut self, writes: &[(u8, Option<u8>)], gap: u8) {
+    /// A command in the log, and in the book.
+    fn commit(&mut self, writes: &[(u8, Option<u8>)], gap: u8) -> (Timestamp, Vec<Write>) {
         self.now += gap as u64;
         let writes: BTreeMap<Bytes, Option<Bytes>> =
             writes.iter().map(|(k, v)| (key(*k), v.map(|v| Bytes::from(vec![v; v as usize % 9])))).collect();
@@ -265,8 +282,8 @@ impl<W: World> Run<'_, W> {
         for (key, value) in &writes {
             self.book.entry(key.clone()).or_default().push((self.now, value.clone()));
         }
-        self.versions().apply(ts(self.now), &writes);
-        self.log.push((self.now, writes));
+        self.log.push((self.now, writes.clone()));
+        (ts(self.now), writes)
     }
 
     fn load(&mut self, rows: u8) {

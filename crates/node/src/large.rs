@@ -1,0 +1,124 @@
+//! Commits of many writes: little of them happens while others wait.
+//!
+//! Problem: every commit passes through the core's lock, and is applied in the order of the log. A million writes are encoded in some ten
+//! milliseconds, certified in as much or, where others write the same table, in a second, and applied in half a second. Meanwhile nobody
+//! else commits. Idea: what does not depend on the order is done before the lock is taken, or after it is free.
+//!
+//! 1. The record is encoded before ([`Ready`]): its place and its time are stamped in.
+//! 2. What it read and writes is looked at before: if nothing has changed up to some moment ([`store::versions::Arrivals`]), certifying it is to
+//!    look at the few writes that came since. Where it has changed, or too many came, it is certified as any other: the verdict is the same.
+//! 3. It is shown whole ([`store::Versions::show`]) and put in place afterwards ([`store::Versions::place`]) by a thread that holds no lock.
+//!
+//! Caveats: commits of one range only. A replay does nothing of it: it has nobody to hold up.
+
+use crate::versions::{Store, bounded};
+use clock::Timestamp;
+use protocol::txn::{Batch, Command, RangeId, Read, Span, VersionStore, Write, encode_record};
+use store::versions::{Arrivals, Writes};
+use store::{Engine, StoreError};
+
+/// What a write takes in a record beside key and value, about, bytes.
+const WRITE_BYTES: usize = 16;
+
+/// What was done for a commit before it took the core's lock.
+pub(crate) struct Ready {
+    /// The record, not stamped.
+    pub encoded: Vec<u8>,
+    /// Nothing that it reads or writes had changed when so many writes had come.
+    pub unchanged: Option<Arrivals>,
+}
+
+impl Ready {
+    /// `None`: it is not worth it.
+    pub fn of<E: Engine>(store: &Store<E>, batch: Batch) -> (Batch, Option<Ready>) {
+        if !store.0.shows(batch.writes.len()) {
+            return (batch, None);
+        }
+        let unchanged = unchanged(store, &batch);
+        let size = |write: &Write| WRITE_BYTES + write.key.len() + write.value.as_ref().map_or(0, bytes::Bytes::len);
+        // Growing it would copy it several times over.
+        let mut encoded = Vec::with_capacity(batch.writes.iter().map(size).sum());
+        let command = Command::Commit(batch);
+        encode_record(RangeId(0), Timestamp::MIN, &command, &mut encoded);
+        let Command::Commit(batch) = command else { return (Batch::default(), None) };
+        (batch, Some(Ready { encoded, unchanged }))
+    }
+}
+
+/// Until when nothing has changed that a batch reads or writes, if nothing has. What the store cannot tell is for the certification.
+fn unchanged<E: Engine>(store: &Store<E>, batch: &Batch) -> Option<Arrivals> {
+    let arrivals = store.0.arrivals();
+    for writes in protocol::txn::by_index(&batch.writes) {
+        let since = writes.iter().map(|write| write.since).min().unwrap_or_default();
+        if !store.index_may_have_changed(&writes[0].key, since) {
+            continue;
+        }
+        for write in writes {
+            if store.changed_since(&write.key, write.since) != Ok(None) {
+                return None;
+            }
+        }
+    }
+    let same = |read: &Read| match read {
+        Read::Present { .. } => true,
+        Read::Key { key, since } => store.changed_since(key, *since) == Ok(None),
+        Read::Span { span, since } => store.span_changed_since(span, *since) == Ok(None),
+    };
+    batch.reads.iter().all(same).then_some(arrivals)
+}
+
+/// The store as a large commit is certified against it, which writes nothing: that is shown whole by who applies.
+pub(crate) struct Unwritten<'s, E> {
+    store: &'s Store<E>,
+    /// All that has changed since it was looked at.
+    since: Option<(Arrivals, bool)>,
+}
+
+impl<'s, E: Engine> Unwritten<'s, E> {
+    pub fn new(store: &'s Store<E>, batch: &Batch, unchanged: Option<Arrivals>) -> Self {
+        let clashes = |key: &[u8], ts: Timestamp| {
+            let at = batch.writes.binary_search_by(|write| write.key[..].cmp(key));
+            at.is_ok_and(|at| batch.writes[at].since < ts)
+        };
+        let since = unchanged.and_then(|arrivals| Some((arrivals, store.0.arrived_since(arrivals, clashes)?)));
+        Unwritten { store, since }
+    }
+}
+
+impl<E: Engine> VersionStore for Unwritten<'_, E> {
+    type Error = StoreError;
+
+    fn changed_since(&self, key: &[u8], since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.store.changed_since(key, since)
+    }
+    fn index_may_have_changed(&self, key: &[u8], since: Timestamp) -> bool {
+        !matches!(self.since, Some((_, false))) && self.store.index_may_have_changed(key, since)
+    }
+    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        let bounds = bounded(span);
+        let within = |key: &[u8], ts: Timestamp| ts > since && bounds.start[..] <= *key && *key < bounds.end[..];
+        match self.since.and_then(|(arrivals, _)| self.store.0.arrived_since(arrivals, within)) {
+            Some(false) => Ok(None),
+            _ => self.store.span_changed_since(span, since),
+        }
+    }
+    fn is_present(&self, key: &[u8]) -> Result<bool, StoreError> {
+        self.store.is_present(key)
+    }
+    fn write(&self, _: &[Write], _: Timestamp, _: Timestamp) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// Its writes, for the store.
+pub(crate) struct Shown(pub Batch);
+
+impl Writes for Shown {
+    fn count(&self) -> usize {
+        self.0.writes.len()
+    }
+    fn at(&self, number: usize) -> (&bytes::Bytes, &Option<bytes::Bytes>) {
+        let write = &self.0.writes[number];
+        (&write.key, &write.value)
+    }
+}
