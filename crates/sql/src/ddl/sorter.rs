@@ -7,7 +7,9 @@
 //! ```
 //!
 //! 1. In memory are at most [`SORT_BYTES_MAX`] of entries (the vectors that hold them may have twice that), and while runs are merged
-//!    [`READ_BYTES`] for each of at most [`RUNS_MAX`], or one entry where that is larger. More runs become one.
+//!    [`READ_BYTES`] for each of at most [`RUNS_MAX`], or one entry where that is larger.
+//! 3. More runs become one: those that were joined as often as each other, so that an entry is written again no more often than the logarithm of
+//!    their number says, and not whenever another hundred have come.
 //! 2. The order is that of the keys; entries of equal keys stand beside each other, in no particular order.
 
 use crate::KvError;
@@ -20,6 +22,8 @@ pub const SORT_BYTES_MAX: usize = 64 << 20;
 const READ_BYTES: usize = 128 << 10;
 /// Runs merged at once.
 const RUNS_MAX: usize = 128;
+/// So many runs of one level are worth to be joined.
+const JOINED_MIN: usize = RUNS_MAX / 4;
 /// Bytes written at once.
 const WRITE_BYTES: usize = 1 << 20;
 /// Bytes before an entry: the lengths of its key (u16) and value (u32).
@@ -41,10 +45,32 @@ struct Place {
 pub(super) struct Sorter {
     arena: Vec<u8>,
     places: Vec<Place>,
+    /// Of what was written from memory, of what was joined of that, and so on.
+    levels: Vec<Level>,
+    entries: u64,
+    /// Entries that were written again, each time.
+    #[cfg(test)]
+    joined: u64,
+}
+
+/// Runs that were joined as often as each other.
+#[derive(Default)]
+struct Level {
     scratch: Option<Box<dyn Scratch>>,
     /// Where each run begins and ends in the scratch space.
     runs: Vec<(u64, u64)>,
-    entries: u64,
+}
+
+impl Level {
+    /// Its scratch space, made where there is none, and who writes the next run to it.
+    fn next(&mut self, kv: &dyn Kv) -> Result<(&mut dyn Scratch, RunWriter), KvError> {
+        let out = RunWriter::after(&self.runs);
+        let scratch = match &mut self.scratch {
+            Some(scratch) => scratch,
+            none => none.insert(kv.scratch()?),
+        };
+        Ok((scratch.as_mut(), out))
+    }
 }
 
 fn lead(key: &[u8]) -> u64 {
@@ -93,15 +119,15 @@ impl Sorter {
     /// # Errors
     /// Those of the scratch space.
     pub fn spill(&mut self, kv: &dyn Kv) -> Result<(), KvError> {
-        if self.runs.len() == RUNS_MAX {
+        if self.runs() == RUNS_MAX {
             self.join_runs(kv)?;
         }
         self.sort();
-        let scratch = match &mut self.scratch {
-            Some(scratch) => scratch,
-            none => none.insert(kv.scratch()?),
-        };
-        let mut out = RunWriter::after(&self.runs);
+        if self.levels.is_empty() {
+            self.levels.push(Level::default());
+        }
+        let level = &mut self.levels[0];
+        let (scratch, mut out) = level.next(kv)?;
         for places in self.places.chunks(TOGETHER) {
             // They lie anywhere in the arena: the processor fetches several at a time when it need not know one to ask for the next.
             let mut sizes = [0; TOGETHER];
@@ -110,26 +136,42 @@ impl Sorter {
                 *size = HEADER_BYTES + key + value;
             }
             for (size, place) in sizes.iter().zip(places) {
-                out.write(scratch.as_mut(), &self.arena[place.at as usize..][..*size])?;
+                out.write(scratch, &self.arena[place.at as usize..][..*size])?;
             }
         }
-        self.runs.push(out.finish(scratch.as_mut())?);
+        let run = out.finish(scratch)?;
+        level.runs.push(run);
         self.arena.clear();
         self.places.clear();
         Ok(())
     }
 
-    /// Merges all runs into one, in scratch space of its own.
+    /// Runs of all levels.
+    fn runs(&self) -> usize {
+        self.levels.iter().map(|level| level.runs.len()).sum()
+    }
+
+    /// Merges the runs of the lowest level that has many into one of the next level.
     fn join_runs(&mut self, kv: &dyn Kv) -> Result<(), KvError> {
-        let mut merge = Merge::of(self.scratch.take(), std::mem::take(&mut self.runs), None)?;
-        let mut scratch = kv.scratch()?;
-        let mut out = RunWriter::after(&[]);
-        while let Some(entry) = merge.entry() {
-            out.write(scratch.as_mut(), entry)?;
-            merge.advance()?;
+        let many = self.levels.iter().position(|level| level.runs.len() >= JOINED_MIN);
+        let most = || (0..self.levels.len()).max_by_key(|at| self.levels[*at].runs.len());
+        let Some(at) = many.or_else(most) else { return Ok(()) };
+        let mut merge = Merge::of(vec![std::mem::take(&mut self.levels[at])], None)?;
+        if self.levels.len() == at + 1 {
+            self.levels.push(Level::default());
         }
-        self.runs.push(out.finish(scratch.as_mut())?);
-        self.scratch = Some(scratch);
+        let level = &mut self.levels[at + 1];
+        let (scratch, mut out) = level.next(kv)?;
+        while let Some(entry) = merge.entry() {
+            out.write(scratch, entry)?;
+            merge.advance()?;
+            #[cfg(test)]
+            {
+                self.joined += 1;
+            }
+        }
+        let run = out.finish(scratch)?;
+        level.runs.push(run);
         Ok(())
     }
 
@@ -139,7 +181,7 @@ impl Sorter {
     /// Those of the scratch space.
     pub fn merge(mut self) -> Result<Merge, KvError> {
         self.sort();
-        let mut merge = Merge::of(self.scratch, self.runs, Some((self.arena, self.places)))?;
+        let mut merge = Merge::of(self.levels, Some((self.arena, self.places)))?;
         merge.entries = self.entries;
         Ok(merge)
     }
@@ -184,8 +226,8 @@ struct Run {
 enum Source {
     /// The buffer is the arena; the places that are left.
     Memory(std::vec::IntoIter<Place>),
-    /// What was not read yet of the scratch space, and where the buffer's bytes end.
-    Scratch { from: u64, to: u64, filled: usize },
+    /// What was not read yet of a level's scratch space, and where the buffer's bytes end.
+    Scratch { level: usize, from: u64, to: u64, filled: usize },
 }
 
 impl Run {
@@ -196,7 +238,7 @@ impl Run {
     }
 
     /// Moves to the entry at `at`, `false` at the end.
-    fn settle(&mut self, scratch: Option<&dyn Scratch>) -> Result<bool, KvError> {
+    fn settle(&mut self, scratch: &[Option<Box<dyn Scratch>>]) -> Result<bool, KvError> {
         match &mut self.source {
             Source::Memory(places) => match places.next() {
                 Some(place) => {
@@ -221,10 +263,11 @@ impl Run {
     }
 
     /// Has so many bytes in the buffer from `at` on; `false` where the run ends before.
-    fn hold(&mut self, bytes: usize, scratch: Option<&dyn Scratch>) -> Result<bool, KvError> {
-        let (at, Source::Scratch { from, to, filled }, Some(scratch)) = (self.at, &mut self.source, scratch) else {
+    fn hold(&mut self, bytes: usize, scratch: &[Option<Box<dyn Scratch>>]) -> Result<bool, KvError> {
+        let (at, Source::Scratch { level, from, to, filled }) = (self.at, &mut self.source) else {
             return Ok(false);
         };
+        let Some(Some(scratch)) = scratch.get(*level) else { return Ok(false) };
         if *filled - at >= bytes {
             return Ok(true);
         }
@@ -242,7 +285,7 @@ impl Run {
         Ok(*filled >= bytes)
     }
 
-    fn advance(&mut self, scratch: Option<&dyn Scratch>) -> Result<bool, KvError> {
+    fn advance(&mut self, scratch: &[Option<Box<dyn Scratch>>]) -> Result<bool, KvError> {
         if matches!(self.source, Source::Scratch { .. }) {
             self.at += self.entry().len();
         }
@@ -252,7 +295,8 @@ impl Run {
 
 /// Entries in order: the current one, until it is passed.
 pub(super) struct Merge {
-    scratch: Option<Box<dyn Scratch>>,
+    /// By level.
+    scratch: Vec<Option<Box<dyn Scratch>>>,
     runs: Vec<Run>,
     /// The runs that are not at their end: a heap, the one with the least key first.
     heap: Vec<usize>,
@@ -260,20 +304,17 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    fn of(
-        scratch: Option<Box<dyn Scratch>>,
-        written: Vec<(u64, u64)>,
-        memory: Option<(Vec<u8>, Vec<Place>)>,
-    ) -> Result<Merge, KvError> {
-        let mut runs: Vec<Run> = written
-            .into_iter()
-            .map(|(from, to)| Run {
+    fn of(levels: Vec<Level>, memory: Option<(Vec<u8>, Vec<Place>)>) -> Result<Merge, KvError> {
+        let (mut scratch, mut runs) = (Vec::new(), Vec::new());
+        for (level, written) in levels.into_iter().enumerate() {
+            scratch.push(written.scratch);
+            runs.extend(written.runs.into_iter().map(|(from, to)| Run {
                 buffer: Vec::new(),
                 at: 0,
                 lead: 0,
-                source: Source::Scratch { from, to, filled: 0 },
-            })
-            .collect();
+                source: Source::Scratch { level, from, to, filled: 0 },
+            }));
+        }
         let memory = memory.filter(|(_, places)| !places.is_empty());
         runs.extend(memory.map(|(buffer, places)| Run {
             buffer,
@@ -283,7 +324,7 @@ impl Merge {
         }));
         let mut merge = Merge { scratch, runs, heap: Vec::new(), entries: 0 };
         for at in 0..merge.runs.len() {
-            if merge.runs[at].settle(merge.scratch.as_deref())? {
+            if merge.runs[at].settle(&merge.scratch)? {
                 merge.heap.push(at);
             }
         }
@@ -314,7 +355,7 @@ impl Merge {
     /// Those of the scratch space.
     pub fn advance(&mut self) -> Result<(), KvError> {
         let Some(run) = self.heap.first().copied() else { return Ok(()) };
-        if !self.runs[run].advance(self.scratch.as_deref())? {
+        if !self.runs[run].advance(&self.scratch)? {
             self.heap.swap_remove(0);
         }
         self.sink(0);
@@ -366,7 +407,7 @@ mod tests {
             if run > 0 && (i + 1).is_multiple_of(run) {
                 sorter.spill(&kv).unwrap();
                 assert_eq!(sorter.bytes(), 0);
-                assert!(sorter.runs.len() <= RUNS_MAX);
+                assert!(sorter.runs() <= RUNS_MAX);
             }
         }
         if let Some(again) = expected.first().cloned() {
@@ -383,6 +424,18 @@ mod tests {
         assert!(out == expected, "{count} in runs of {run}");
     }
 
+    /// Whatever their number, and however small the memory is that made the runs.
+    #[test]
+    fn few_entries_are_written_again() {
+        let (kv, mut sorter, spills) = (MemoryKv::new(), Sorter::default(), 20_000u32);
+        for i in 0..spills {
+            sorter.push(&[&[0, 0, 0, 9][..], &i.wrapping_mul(2_654_435_761).to_be_bytes()].concat(), &[]);
+            sorter.spill(&kv).unwrap();
+        }
+        assert!(sorter.levels.len() <= 4, "{} levels", sorter.levels.len());
+        assert!(sorter.joined <= 3 * u64::from(spills), "{} of {spills}", sorter.joined);
+    }
+
     #[test]
     fn the_order_is_that_of_the_keys_however_many_runs_there_are() {
         sorted(0, 0);
@@ -390,6 +443,7 @@ mod tests {
         sorted(1000, 1000);
         sorted(5000, 700);
         // More runs than are merged at once.
+        sorted(9000, 2);
         sorted(5000, 17);
         sorted(300, 1);
     }
