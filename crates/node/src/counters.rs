@@ -123,4 +123,6 @@ counters! {
     snapshots_too_old,
     /// Reads of the past that a replica here answered that does not lead.
     follower_reads,
+    /// Snapshots that the leaders of a query were asked for (`cluster::settled`).
+    snapshots_negotiated,
 }

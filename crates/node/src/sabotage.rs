@@ -79,6 +79,12 @@ switches! {
     skip_uncertainty: set_skip_uncertainty,
     /// Transactions restart past the uncertain version only, each time that they meet one (000 section 5.4).
     never_catch_up: set_never_catch_up,
+    /// Snapshots have the age that was set, whatever is collected meanwhile.
+    age_beyond_what_is_kept: set_age_beyond_what_is_kept,
+    /// Of what the leaders of a query answer the newest snapshot is taken.
+    negotiate_the_newest: set_negotiate_the_newest,
+    /// A leader answers for a snapshot without regard for what is in flight there.
+    settle_over_flights: set_settle_over_flights,
     /// A read whose uncertainty ends at its snapshot is answered under any lease that reaches to it, as if nobody else could have led since (`serve`, invariant 4).
     clip_under_any_lease: set_clip_under_any_lease,
     /// Who was to be asked by way of another counts as who answered (`gateway`).

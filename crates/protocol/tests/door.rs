@@ -121,6 +121,12 @@ fn bodies() -> Vec<Body> {
         Body::Forward { from: 1, to: 3, word: Box::new(Body::Locks { txns: vec![txn] }) },
         Body::Forward { from: 1, to: 3, word: Box::new(Body::Unlock { txn, returned: None }) },
         Body::Answer { id: 8, answer: Answer::CommittedLate(at(9), CommitWait { hidden_ns: 300, held_ns: 4 }) },
+        Body::Request {
+            id: 8,
+            range: RangeId(9),
+            request: Request::Settled { span: Span::new("a", ""), least: at(7) },
+        },
+        Body::Answer { id: 8, answer: Answer::Settled(at(9)) },
     ];
     requests.chain(answers).chain(others).chain(later).collect()
 }

@@ -98,6 +98,7 @@ pub const WANTED_OF_NODES: &[&str] = &[
     "a range gave no sign of life",
     "a range was handed over",
     "a session lost its patience",
+    "a snapshot was negotiated",
     "a transaction came in parts",
     "a transaction failed otherwise",
     "a transaction met another",

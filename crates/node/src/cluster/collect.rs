@@ -77,6 +77,8 @@ pub(crate) struct Collection {
     held: BTreeMap<NodeId, (Timestamp, u64)>,
     /// What the shell said last.
     wanted: Threshold,
+    /// How long the past of what is kept shortest is kept by that, microseconds; `None`: nothing was said yet.
+    kept_us: Option<u64>,
     /// What was given to the shell last, which may act by it at any time; and when, in ticks, unless it is to be looked at again.
     given: Threshold,
     given_tick: Option<u64>,
@@ -99,6 +101,10 @@ impl Collection {
     pub fn moved(&mut self, from: Timestamp, to: Timestamp) {
         self.open(to);
         self.close(from);
+    }
+    /// A snapshot that nobody asked to be of the past is at most so old, microseconds: half of what is kept, so that nothing is collected on the way to it.
+    pub fn age_us_max(&self) -> u64 {
+        self.kept_us.map_or(u64::MAX, |kept_us| kept_us / 2)
     }
     pub fn taken(&mut self, group: GroupId) {
         self.awaited.remove(&group);
@@ -159,6 +165,9 @@ impl<E: Engine> Core<E> {
 
     /// Proposes thresholds in the ranges that are led here.
     fn collect(&mut self, now: &Reading, mut wanted: Threshold) {
+        let highest = wanted.apart.iter().map(|apart| apart.threshold).fold(wanted.common, Ord::max);
+        let earliest_us = now.interval.earliest().physical_us();
+        self.collection.kept_us = Some(earliest_us.saturating_sub(highest.physical_us()));
         let Some(oldest) = self.oldest_open() else { return };
         if wanted.apart.len() > APART_MAX {
             // All are kept as long as any of them, rather than one too short.

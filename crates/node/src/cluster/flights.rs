@@ -73,6 +73,17 @@ impl Flights {
         self.flights.len() + self.large.len()
     }
 
+    /// The first timestamp of what writes to the span.
+    pub fn oldest_in(&self, span: &Span) -> Option<Timestamp> {
+        if span.is_empty() {
+            return None;
+        }
+        let keys = self.keys.range::<[u8], _>((Bound::Included(&span.start[..]), span.end_bound()));
+        let small = keys.flat_map(|(_, times)| times.iter().map(|(at, _)| *at)).min();
+        let large = self.large.iter().find(|(_, (_, batch))| batch.write_in(span).is_some()).map(|(at, _)| *at);
+        small.into_iter().chain(large).min()
+    }
+
     fn blocks(times: &[(Timestamp, Kind)], snapshot: Timestamp, limit: Timestamp) -> bool {
         times.iter().any(|(at, kind)| *at <= snapshot || (*kind == Kind::Prepare && *at <= limit))
     }

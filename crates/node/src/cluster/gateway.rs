@@ -391,7 +391,7 @@ impl<E: Engine> Core<E> {
         let Some(call) = self.gateway.calls.get(&id) else { return false };
         let Some(known) = self.routes.span(call.range) else { return false };
         match &call.request {
-            Request::Scan { span, .. } => known.covers(span),
+            Request::Scan { span, .. } | Request::Settled { span, .. } => known.covers(span),
             Request::Changed { seen, .. } => seen.iter().all(|one| match &one.end {
                 None => known.contains(&one.start),
                 Some(end) => known.covers(&Span { start: one.start.clone(), end: end.clone() }),

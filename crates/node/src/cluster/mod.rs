@@ -76,6 +76,7 @@ mod replicas;
 mod routes;
 mod seam;
 mod serve;
+mod settled;
 mod shard;
 mod silence;
 mod snapshot;

@@ -117,6 +117,7 @@ impl<E: Engine> Core<E> {
             | Request::Present { .. }
             | Request::Scan { .. }
             | Request::Changed { .. }
+            | Request::Settled { .. }
             | Request::Lock { .. }
             | Request::Hold { .. }
             | Request::Keep { .. } => return Ok(()),

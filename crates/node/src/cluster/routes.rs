@@ -107,6 +107,12 @@ impl Routes {
         [first].into_iter().chain(rest.map(|(_, id)| *id)).collect()
     }
 
+    /// A span, divided between the ranges that hold it.
+    pub fn parts(&self, span: &Span) -> Vec<(RangeId, Span)> {
+        let part = |range: RangeId| Some((range, self.span(range)?.intersection(span)));
+        self.over(span).into_iter().filter_map(part).collect()
+    }
+
     /// These are the nodes of the cluster from now on.
     pub fn set_members(&mut self, members: BTreeSet<NodeId>) {
         self.members = members;

@@ -155,6 +155,9 @@ impl<E: Engine> Core<E> {
             self.answer(asker, Answer::TryLater);
             return Ok(());
         }
+        if let Request::Settled { span, least } = &request {
+            return self.settle(now, asker, (range, end), span, *least);
+        }
         match self.look(range, end, &request)? {
             Looked::Answer(answer) => self.answer(asker, answer),
             Looked::Read(read) => {
@@ -307,7 +310,7 @@ impl<E: Engine> Core<E> {
     }
 
     /// Invariant 2.
-    fn keep_below(&mut self, range: RangeId, at: Timestamp) {
+    pub(super) fn keep_below(&mut self, range: RangeId, at: Timestamp) {
         if self.sabotage.reads_ratchet_the_node() {
             self.clock.ratchet(at);
         }

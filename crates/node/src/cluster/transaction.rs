@@ -10,6 +10,7 @@
 mod begin;
 mod commit;
 mod lock;
+mod negotiate;
 mod read;
 mod refresh;
 
@@ -28,6 +29,7 @@ use crate::transaction::draft::Draft;
 use crate::{Chunk, TxnError};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
+use negotiate::Negotiating;
 use protocol::door::{Answer, Request};
 use protocol::txn::{RangeId, Span, TxnId};
 use refresh::Refreshing;
@@ -62,6 +64,7 @@ pub struct Transaction<E: Engine> {
     /// Whom a scan that waits has asked, and for what.
     asked: Option<(RangeId, Span)>,
     refreshing: Option<Refreshing>,
+    negotiating: Option<Negotiating>,
     reply: Option<Arc<Reply>>,
     hasty: bool,
     ended: bool,
@@ -216,8 +219,11 @@ impl<E: Engine> Transaction<E> {
     /// Stops waiting: its caller's patience ended. Locks held stay.
     pub fn stop_waiting(&mut self) {
         let calls = self.call.take().into_iter();
-        let calls: Vec<u64> =
-            calls.chain(self.refreshing.take().into_iter().flat_map(Refreshing::into_calls)).collect();
+        let negotiating = self.negotiating.take().into_iter().flat_map(Negotiating::into_calls);
+        let calls: Vec<u64> = calls
+            .chain(self.refreshing.take().into_iter().flat_map(Refreshing::into_calls))
+            .chain(negotiating)
+            .collect();
         if calls.is_empty() {
             return;
         }

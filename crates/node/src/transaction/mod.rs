@@ -153,6 +153,10 @@ impl<E: Engine> Transaction<E> {
         })
     }
 
+    /// The newest snapshot that is shown here.
+    pub fn visible(&self) -> Timestamp {
+        self.node.visible()
+    }
     /// The snapshot read from.
     pub fn snapshot(&self) -> Timestamp {
         self.snapshot

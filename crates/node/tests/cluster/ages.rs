@@ -2,9 +2,9 @@
 
 use super::client::{Txn, pairs, set};
 use super::links::lead;
-use super::world::{World, founding};
+use super::world::{Prepare, World, founding};
 use clock::Timestamp;
-use node::{BeginOptions, Consistency, SnapshotAge};
+use node::{BeginOptions, Consistency, SnapshotAge, TxnError};
 
 fn aged(consistency: Consistency, snapshot_age: SnapshotAge, token: Timestamp) -> BeginOptions {
     BeginOptions { consistency, snapshot_age, token, ..BeginOptions::default() }
@@ -89,4 +89,43 @@ fn who_waited_for_a_lock_sees_what_was_done_meanwhile() {
         (before, txn.number("log").await.unwrap())
     });
     assert_eq!((before, after), (0, 1), "of an age before the lock, of the present behind it");
+}
+
+/// A key is written again and again, and its past is kept for a moment only; node 1 reads it with snapshots of a second. How many of its reads were refused.
+fn refused_where_little_is_kept(kept_us: u64, prepare: Prepare) -> usize {
+    let mut w = World::new(54, 3, founding(&["", "m"], &[1, 2, 3]), prepare);
+    (1..=3).for_each(|node| w.set_watch(node, 0, 1_000));
+    lead(&mut w, 1, 1);
+    lead(&mut w, 2, 2);
+    w.run(4_000_000);
+    let mut refused = 0;
+    for n in 1..=30 {
+        w.ask(2, async move |env| set(env, pairs(&[("a", &n.to_string()), ("p", &n.to_string())])).await);
+        for node in 1..=3 {
+            let now = w.env(node).now();
+            let threshold = Timestamp::new(now.interval.earliest().physical_us() - kept_us, 0);
+            w.member(node).collect(&now, threshold);
+            w.drain(node);
+        }
+        w.run(100_000);
+        let options = aged(Consistency::Token, SnapshotAge::Fixed(1_000_000), Timestamp::MIN);
+        let seen = w.ask(1, async move |env| Txn::with(&env, options).unwrap().number("p").await);
+        match seen {
+            // Ten rounds a second, at most.
+            Ok(seen) => assert!((n - 11..=n).contains(&seen), "{seen} of {n}"),
+            Err(TxnError::SnapshotUnavailable { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    refused
+}
+
+/// Nobody who asked for a snapshot of a little age is told that the past is gone.
+#[test]
+fn a_snapshot_is_no_older_than_what_is_kept() {
+    for kept_us in [300_000, 600_000, 1_000_000, 1_500_000, 60_000_000] {
+        assert_eq!(refused_where_little_is_kept(kept_us, |_| {}), 0, "{kept_us}");
+    }
+    let by_age = refused_where_little_is_kept(600_000, |sabotage| sabotage.set_age_beyond_what_is_kept(true));
+    assert!(by_age > 10, "{by_age}");
 }

@@ -10,6 +10,7 @@ mod holds;
 mod joins;
 mod links;
 mod moved;
+mod negotiated;
 mod one_range;
 mod operations;
 mod parts;

@@ -61,6 +61,8 @@ pub enum Answer {
     },
     /// [`super::Request::Changed`]: what, and when.
     Changed(Option<(Bytes, Timestamp)>),
+    /// [`super::Request::Settled`]: up to here.
+    Settled(Timestamp),
     /// The lock is held.
     Locked {
         /// It was queued for.
@@ -124,12 +126,14 @@ const COLLECTED: u8 = 16;
 const MOVED: u8 = 17;
 const KEPT: u8 = 18;
 const COMMITTED_LATE: u8 = 19;
+const SETTLED: u8 = 20;
 
 impl Answer {
     /// The version of the cluster from which on every program can read it.
     pub fn needs_version(&self) -> u16 {
         match self {
             Answer::CommittedLate(..) => VERSION_OF_COMMIT_WAITS,
+            Answer::Settled(_) => super::VERSION_OF_NEGOTIATION,
             _ => 1,
         }
     }
@@ -170,6 +174,10 @@ impl Answer {
                     w.bytes(key);
                     w.time(*at);
                 });
+            }
+            Answer::Settled(at) => {
+                w.byte(SETTLED);
+                w.time(*at);
             }
             Answer::Locked { waited, newer, held } => {
                 w.byte(LOCKED);
@@ -250,6 +258,7 @@ impl Answer {
                 Answer::Rows { rows, rest, newer: words::read_option(r, time)? }
             }
             CHANGED => Answer::Changed(words::read_option(r, |r| Ok((r.bytes("key")?, r.time("version")?)))?),
+            SETTLED => Answer::Settled(r.time("settled")?),
             LOCKED => {
                 let (waited, newer) = (words::read_flag(r)?, words::read_option(r, time)?);
                 Answer::Locked { waited, newer, held: r.number("locks held")? }

@@ -1,4 +1,4 @@
-use super::{VERSION_OF_SESSION_LOCKS, words};
+use super::{VERSION_OF_NEGOTIATION, VERSION_OF_SESSION_LOCKS, words};
 use crate::txn::staging::{read_part, write_part};
 use crate::txn::{Batch, LockMode, LockWait, Part, RangeId, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -91,6 +91,13 @@ pub enum Request {
         /// Up to here.
         target: Timestamp,
     },
+    /// The newest snapshot at which a span can be read without waiting for anybody. From then on it stays so.
+    Settled {
+        /// The span, of this range.
+        span: Span,
+        /// The asker has seen this, or wants nothing older: the answer is below it only where something is in the way.
+        least: Timestamp,
+    },
     /// The advisory lock on a key; and whether the key has a version above a snapshot.
     Lock {
         /// For whom.
@@ -182,6 +189,7 @@ const SPLIT: u8 = 11;
 const STAGE: u8 = 12;
 const HOLD: u8 = 13;
 const KEEP: u8 = 14;
+const SETTLED: u8 = 15;
 
 fn write_look(w: &mut Writer<'_>, look: &Look) {
     w.time(look.snapshot);
@@ -257,6 +265,7 @@ impl Request {
     pub fn needs_version(&self) -> u16 {
         match self {
             Request::Hold { .. } | Request::Keep { .. } => VERSION_OF_SESSION_LOCKS,
+            Request::Settled { .. } => VERSION_OF_NEGOTIATION,
             _ => 1,
         }
     }
@@ -264,7 +273,7 @@ impl Request {
     /// The first key that it is about.
     pub fn first_key(&self) -> Option<&Bytes> {
         match self {
-            Request::Scan { span, .. } => Some(&span.start),
+            Request::Scan { span, .. } | Request::Settled { span, .. } => Some(&span.start),
             Request::Changed { seen, .. } => seen.first().map(|one| &one.start),
             Request::Keep { held } => held.first().map(|one| &one.key),
             other => other.key(),
@@ -298,6 +307,11 @@ impl Request {
                     words::write_option(w, one.end.as_ref(), |w, end| w.bytes(end));
                     w.time(one.since);
                 }
+            }
+            Request::Settled { span, least } => {
+                w.byte(SETTLED);
+                words::write_span(w, span);
+                w.time(*least);
             }
             Request::Lock { txn, key, mode, wait, newer_than, returned } => {
                 w.byte(LOCK);
@@ -383,6 +397,7 @@ impl Request {
                 });
                 Request::Changed { seen: seen.collect::<Result<_, Short>>()?, target }
             }
+            SETTLED => Request::Settled { span: words::read_span(r)?, least: time(r)? },
             LOCK => Request::Lock {
                 txn: words::read_txn(r)?,
                 key: r.bytes("key")?,

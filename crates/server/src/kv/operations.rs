@@ -54,6 +54,7 @@ pub(crate) trait Operations: Send {
     fn lock(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn hold(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn present(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<bool>;
+    fn negotiate(&mut self, now: &Reading, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp>;
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
     fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError>;
@@ -252,6 +253,10 @@ forward!(Alone {
         self.commit_reads()
     }
     fn hurry(&mut self, _: bool) {}
+    // Alone it is the present.
+    fn negotiate(&mut self, _: &Reading, _: &[Span], least: Timestamp, _: &Waker) -> Op<Timestamp> {
+        Poll::Ready(Ok(self.visible().max(least)))
+    }
     fn rely(&mut self, _: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
         self.rely(key, since, certified, waker)
     }
@@ -287,6 +292,9 @@ forward!(Member {
     }
     fn hurry(&mut self, hasty: bool) {
         self.hurry(hasty);
+    }
+    fn negotiate(&mut self, now: &Reading, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp> {
+        self.negotiate(now, spans, least, waker)
     }
     fn rely(&mut self, now: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
         self.rely(&now.read(), key, since, certified, waker)

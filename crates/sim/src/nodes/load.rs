@@ -19,6 +19,8 @@ const IDLE_INDEX: [u8; 4] = [0, 0, 1, 0];
 pub enum Deed {
     /// As of one node alone.
     Plain(Step),
+    /// Ask all leaders for a snapshot, and go on at it.
+    Negotiate,
     /// Read a list.
     List(Key),
     /// Append to a list.
@@ -115,8 +117,12 @@ pub fn draw(workload: &Workload, rng: &mut Rng) -> Task {
         drawn = script(rng);
     }
     let Script { options, past_us, steps } = drawn;
+    let share = workload.negotiated_percent;
+    let negotiates = share > 0 && past_us > 0 && rng.chance(share);
+    let first = negotiates.then_some(Deed::Negotiate);
+    let deeds = first.into_iter().chain(steps.into_iter().map(Deed::Plain)).collect();
     // Beyond what leaders close, half the time.
-    Task { options, past_us: 2 * past_us, deeds: steps.into_iter().map(Deed::Plain).collect(), lists: false }
+    Task { options, past_us: 2 * past_us, deeds, lists: false }
 }
 
 fn is_bank(script: &Script) -> bool {

@@ -48,6 +48,8 @@ pub struct Workload {
     pub bank_percent: u64,
     /// Of a hundred transactions, how many write rows of a table whose version changes, or change it; the others are as said above.
     pub table_percent: u64,
+    /// Of the reads of the past, those at a snapshot that leaders agree on.
+    pub negotiated_percent: u64,
     /// What asks a range for more than so many bytes comes in parts of half as many; 0: as on real nodes.
     pub entry_bytes: usize,
     /// So many ranges more that nobody uses, on all machines in turn.
@@ -67,6 +69,7 @@ impl Default for Workload {
             lists_percent: 30,
             bank_percent: 30,
             table_percent: 0,
+            negotiated_percent: 0,
             entry_bytes: 0,
             idle_ranges: 0,
             led_again_ms: 0,

@@ -52,6 +52,9 @@ struct Running {
     /// The snapshot at which the read that is waited for began, and the restarts before it.
     asked_at: Option<u64>,
     restarts: u64,
+    /// How old a negotiated snapshot may be, microseconds, and how it began.
+    past_us: u64,
+    options: BeginOptions,
 }
 
 /// A session.
@@ -176,7 +179,11 @@ impl Session {
         if let Some(choice) = choice {
             (options.consistency, options.uncertainty) = (choice.consistency, choice.uncertainty);
         }
-        if task.past_us > 0 {
+        let negotiates = matches!(task.deeds.first(), Some(Deed::Negotiate));
+        if negotiates {
+            // What it begins as only asks.
+            options.consistency = Consistency::None;
+        } else if task.past_us > 0 {
             let at = now.interval.earliest().physical_us().saturating_sub(task.past_us);
             options.as_of = Some(Timestamp::new(at, 0));
         }
@@ -225,6 +232,8 @@ impl Session {
             change: None,
             asked_at: None,
             restarts: 0,
+            past_us: task.past_us,
+            options,
         });
         true
     }
@@ -283,6 +292,7 @@ impl Running {
     fn deed(&mut self, deed: &Deed, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Polled {
         match deed {
             Deed::Plain(step) => self.step(step, system, turn),
+            Deed::Negotiate => self.negotiate(turn),
             Deed::See => {
                 let Poll::Ready(found) = self.txn.observe(&turn.place.now, &table::number(), turn.waker) else {
                     return Poll::Pending;
@@ -328,6 +338,28 @@ impl Running {
                 }))
             }
         }
+    }
+
+    /// All leaders are asked at once for the whole of what anybody reads.
+    fn negotiate(&mut self, turn: &mut Turn<'_, '_>) -> Polled {
+        let now = turn.place.now;
+        let earliest_us = now.interval.earliest().physical_us();
+        let least = Timestamp::new(earliest_us.saturating_sub(self.past_us), 0).max(self.options.token);
+        let at = match self.txn.negotiate(&now, &[Bytes::new()..Bytes::new()], least, turn.waker) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Ok(at)) => at,
+        };
+        if at < least {
+            turn.place.probes.hit("a negotiated snapshot was too old");
+            return self.give_up();
+        }
+        turn.place.probes.hit("a snapshot was negotiated");
+        let options = BeginOptions { as_of: Some(at), ..self.options.clone() };
+        Poll::Ready(Transaction::begin(turn.member, &now, &options).map(|txn| {
+            self.txn = txn;
+            None
+        }))
     }
 
     fn list(&mut self, key: Key, turn: &mut Turn<'_, '_>) -> Poll<Result<Vec<u64>, TxnError>> {

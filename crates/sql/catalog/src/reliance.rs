@@ -13,7 +13,7 @@ use super::cache::{self, Wait};
 use super::view::View;
 use super::{Database, Defaults, Named, Oid, Relation, Schema, Seal, Snapshot, Table, key, snapshot};
 use crate::SqlError;
-use crate::transaction::{KvError, TxnRef};
+use crate::transaction::{KvError, Span, TxnRef};
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
@@ -64,6 +64,20 @@ impl Uses {
     /// What to rely on.
     pub fn tokens(&self) -> &[Bytes] {
         &self.tokens
+    }
+
+    /// Where the rows lie of the tables that were looked up, and what is read of the catalog to know them. `None`: it may read anything.
+    pub fn spans(&self) -> Option<Vec<Span>> {
+        if self.lists {
+            return None;
+        }
+        let catalog = key::index_span(key::VERSION).start..key::index_span(key::RELATIONS).end;
+        let tables = self.relations.iter().filter_map(|(_, found)| match found.as_deref() {
+            Some(Relation::Table(table)) => Some(table),
+            _ => None,
+        });
+        let indexes = tables.flat_map(|table| [&table.primary].into_iter().chain(&table.indexes));
+        Some([catalog].into_iter().chain(indexes.map(|index| key::index_span(index.id))).collect())
     }
 
     /// Whether nothing was looked up: it is the same in every catalog.

@@ -209,10 +209,7 @@ impl Session {
         }
         if looks_up && self.active.as_ref().is_some_and(|active| active.unreached) {
             // What is asked of the past may be known here.
-            let past = match (as_of, prepared.planned()) {
-                (None, Some(planned)) => self.statement_as_of(planned)?,
-                _ => None,
-            };
+            let past = if as_of.is_none() { self.statement_as_of(prepared)? } else { None };
             match past {
                 Some(_) => drop(self.ensure_active(past)?),
                 None => self.follow_catalog(Wait::Patient)?,
@@ -304,7 +301,7 @@ impl Session {
     fn begin(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<Active, SqlError> {
         let as_of = match as_of {
             Some(time) => Some(time),
-            None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a)).transpose()?.flatten(),
+            None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a, None)).transpose()?.flatten(),
         };
         let as_of = match as_of {
             None if self.consistency() == Consistency::Stale => Some(self.stale_snapshot()),

@@ -1,10 +1,13 @@
 //! AS OF SYSTEM TIME: what a reader of the past may say, as a timestamp.
 
 use super::Session;
+use super::prepared::Prepared;
 use crate::syntax::AsOf;
+use crate::transaction::{BeginOptions, Consistency};
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
+use bytes::Bytes;
 use clock::Timestamp;
 
 /// How old `follower_read_timestamp()` is, microseconds: old enough that every replica has it.
@@ -13,17 +16,18 @@ pub const FOLLOWER_READ_AGE_US: u64 = 4_200_000;
 const NANOSECONDS_FROM: u64 = 100_000_000_000_000_000;
 
 impl Session {
-    /// `None`: the present.
-    pub(super) fn resolve_as_of(&self, as_of: &AsOf) -> Result<Option<Timestamp>, SqlError> {
+    /// `None`: the present. `statement`: what is to be read then; without one that may be anything.
+    pub(super) fn resolve_as_of(
+        &mut self,
+        as_of: &AsOf,
+        statement: Option<&Prepared>,
+    ) -> Result<Option<Timestamp>, SqlError> {
         match as_of {
+            AsOf::Negotiated(bound) => self.negotiate(bound.as_deref(), statement).map(Some),
             AsOf::FollowerRead => Ok(Some(self.db.kv.ago(FOLLOWER_READ_AGE_US))),
             AsOf::MaxStaleness(text) => {
-                let us = self.interval_us(text)?;
-                if us < 0 {
-                    let message = format!("with_max_staleness: the interval '{text}' is negative");
-                    return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
-                }
-                Ok(Some(self.fresh_within(self.db.kv.ago(us.unsigned_abs()))))
+                let us = self.age_us("with_max_staleness", text)?;
+                Ok(Some(self.fresh_within(self.db.kv.ago(us))))
             }
             AsOf::MinTimestamp(text) => {
                 let least = self.instant(text)?;
@@ -35,6 +39,42 @@ impl Session {
             }
             AsOf::Text(text) => self.instant(text).map(Some),
         }
+    }
+
+    fn age_us(&self, what: &str, text: &str) -> Result<u64, SqlError> {
+        let us = self.interval_us(text)?;
+        u64::try_from(us).map_err(|_| {
+            SqlError::new(SqlState::INVALID_PARAMETER, format!("{what}: the interval '{text}' is negative"))
+        })
+    }
+
+    /// The oldest of what the leaders of all that is read answer, each asked once: nothing that is on its way is waited for there (002 section 4.4). Never
+    /// older than the bound, or than what the session has seen.
+    fn negotiate(&mut self, bound: Option<&str>, statement: Option<&Prepared>) -> Result<Timestamp, SqlError> {
+        let age_us = bound.map(|text| self.age_us("with_negotiated_timestamp", text)).transpose()?;
+        let least = age_us.map_or(Timestamp::MIN, |us| self.db.kv.ago(us)).max(self.token);
+        if let Some(active) = &self.active {
+            if let Some(at) = active.as_of.filter(|at| *at >= least) {
+                return Ok(at);
+            }
+            if !active.has_done_nothing() {
+                // Whoever asked refuses it.
+                return Ok(least);
+            }
+        }
+        let everything = || vec![Bytes::new()..Bytes::from_static(&[0xff])];
+        let spans = statement.and_then(|statement| self.spans_of(statement)).unwrap_or_else(everything);
+        let options = BeginOptions { consistency: Consistency::None, ..self.begin_options(None) };
+        let at = self.db.kv.begin(&options)?.negotiate(&spans, least)?;
+        if at >= least {
+            return Ok(at);
+        }
+        let what = format!(
+            "a transaction that began to commit at {at} is in the way, and no snapshot at or after {least} can be read without waiting for it"
+        );
+        Err(SqlError::new(SqlState::NOT_IN_PREREQUISITE_STATE, format!("with_negotiated_timestamp: {what}")).hint(
+            "Ask again, allow an older snapshot, or read AS OF SYSTEM TIME with_max_staleness('..'), which waits.",
+        ))
     }
 
     /// The freshest snapshot that can be read here without asking another node, if it is not before `least`, else `least` itself, which others are asked

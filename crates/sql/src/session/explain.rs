@@ -34,10 +34,10 @@ impl Session {
         if !matches!(portal.state, PortalState::Ready) {
             return self.pull(portal, how.max_rows, out);
         }
-        let as_of = statement.as_of.as_ref().map(|a| self.resolve_as_of(a)).transpose()?.flatten();
+        let Some(prepared) = portal.prepared.inside() else { return Err(SqlError::unsupported("this EXPLAIN")) };
+        let as_of = statement.as_of.as_ref().map(|a| self.resolve_as_of(a, Some(&prepared))).transpose()?.flatten();
         self.ensure_active(as_of)?;
         let began_us = self.db.kv.now_us();
-        let Some(prepared) = portal.prepared.inside() else { return Err(SqlError::unsupported("this EXPLAIN")) };
         let plan = self.plan_of(&prepared)?;
         if options.analyze && !plan.is_read_only() {
             self.refuse_in_read_only(&prepared)?;

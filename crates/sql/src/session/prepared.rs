@@ -3,9 +3,11 @@
 use super::Session;
 use super::text_cache::{Made, PlanKey};
 use crate::catalog::reliance::Recorder;
+use crate::catalog::view::View;
 use crate::output::Field;
 use crate::plan::{self, Plan, PlanContext};
 use crate::syntax::{Command, Parsed, Planned};
+use crate::transaction::Span;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use parking_lot::Mutex;
@@ -148,22 +150,39 @@ impl Session {
         held.or_else(|| self.plan_statement(planned, &prepared.text, &prepared.declared).ok())
     }
 
+    /// Where a statement reads, by what was last known of the catalog; `None`: anywhere.
+    pub(super) fn spans_of(&mut self, prepared: &Prepared) -> Option<Vec<Span>> {
+        let view = self.active.as_ref().map(|active| &active.view).or(self.view.as_ref())?.clone();
+        self.plan_in(&view, prepared.planned()?, &prepared.text, &prepared.declared).ok()?.uses.spans()
+    }
+
     /// A plan, from the cache or made.
     fn plan_statement(&mut self, planned: &Planned, text: &Arc<str>, declared: &[u32]) -> Result<Made, SqlError> {
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
         };
+        let view = active.view.clone();
+        self.plan_in(&view, planned, text, declared)
+    }
+
+    fn plan_in(
+        &mut self,
+        view: &Arc<View>,
+        planned: &Planned,
+        text: &Arc<str>,
+        declared: &[u32],
+    ) -> Result<Made, SqlError> {
         let key = PlanKey {
             text: text.clone(),
             parameters: declared.to_vec(),
             settings: self.plan_settings.clone(),
             statistics: self.db.sessions.statistics.epoch(),
         };
-        if let Some(made) = self.db.texts.plan(&key, &active.view) {
+        if let Some(made) = self.db.texts.plan(&key, view) {
             return Ok(made);
         }
-        let recorder = Arc::new(Recorder::new(active.view.clone()));
-        let number = active.view.snapshot().version();
+        let recorder = Arc::new(Recorder::new(view.clone()));
+        let number = view.snapshot().version();
         let context = PlanContext {
             catalog: recorder.clone(),
             kv: self.db.kv.clone(),

@@ -8,7 +8,7 @@ use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
-use crate::syntax::{Command, Planned, lock_words};
+use crate::syntax::{Command, lock_words};
 use crate::transaction::Isolation;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
@@ -218,10 +218,7 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         if matches!(portal.state, PortalState::Ready) {
-            let as_of = match prepared.planned() {
-                Some(planned) => self.statement_as_of(planned)?,
-                None => None,
-            };
+            let as_of = self.statement_as_of(prepared)?;
             let plan = self.ensure_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
@@ -329,7 +326,8 @@ impl Session {
     }
 
     /// The time in the past that a statement outside a block, or first in one, is to read.
-    pub(super) fn statement_as_of(&mut self, planned: &Planned) -> Result<Option<Timestamp>, SqlError> {
+    pub(super) fn statement_as_of(&mut self, prepared: &Prepared) -> Result<Option<Timestamp>, SqlError> {
+        let Some(planned) = prepared.planned() else { return Ok(None) };
         let Some(as_of) = &planned.as_of else {
             let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty() && !is_modifying(q));
             if self.settings.max_staleness_us > 0 && self.block == Block::None && self.active.is_none() && query {
@@ -337,7 +335,7 @@ impl Session {
             }
             return Ok(None);
         };
-        let time = self.resolve_as_of(as_of)?;
+        let time = self.resolve_as_of(as_of, Some(prepared))?;
         match (&self.active, time) {
             (None, time) => Ok(time),
             (Some(active), Some(time)) if active.as_of == Some(time) => Ok(Some(time)),

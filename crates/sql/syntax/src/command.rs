@@ -228,6 +228,8 @@ pub enum AsOf {
     MaxStaleness(String),
     /// `with_min_timestamp(timestamp)`
     MinTimestamp(String),
+    /// `with_negotiated_timestamp([interval])`
+    Negotiated(Option<String>),
 }
 
 /// Modes of a transaction.

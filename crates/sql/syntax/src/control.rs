@@ -137,6 +137,8 @@ pub(super) fn as_of(r: &mut Reader) -> Result<AsOf, SqlError> {
         "follower_read_timestamp" | "experimental_follower_read_timestamp" => AsOf::FollowerRead,
         "with_max_staleness" => AsOf::MaxStaleness(argument(r)?),
         "with_min_timestamp" => AsOf::MinTimestamp(argument(r)?),
+        "with_negotiated_timestamp" if r.peek() == Some(&Token::RParen) => AsOf::Negotiated(None),
+        "with_negotiated_timestamp" => AsOf::Negotiated(Some(argument(r)?)),
         _ => return Err(r.error_at(start)),
     };
     r.expect_token(&Token::RParen)?;

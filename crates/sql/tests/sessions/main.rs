@@ -489,6 +489,27 @@ fn the_past_is_read() {
         assert_eq!(seen, [if fresh.contains("15s") { "1" } else { "2" }], "{fresh}");
     }
     assert_eq!(state_of(&mut b, "SELECT v FROM t AS OF SYSTEM TIME with_max_staleness('-5s')"), "22023");
+    // A snapshot that leaders agree on: something has been in the way there for 14 seconds.
+    let mut d = session(&db);
+    for (bound, seen) in [("", "1"), ("'15s'", "1"), ("interval '1 minute'", "1")] {
+        let as_of = format!("AS OF SYSTEM TIME with_negotiated_timestamp({bound})");
+        assert_eq!(run(&mut d, &format!("SELECT v FROM t {as_of}")), [seen], "{bound}");
+        assert_eq!(run(&mut d, &format!("BEGIN {as_of}; SELECT v FROM t; SELECT v FROM t; COMMIT")), [seen, seen]);
+        assert_eq!(run(&mut d, &format!("BEGIN; SELECT v FROM t {as_of}; COMMIT")), [seen], "{bound}");
+        assert_eq!(run(&mut d, &format!("BEGIN; DECLARE c CURSOR FOR SELECT v FROM t {as_of}; FETCH c; END")), [seen]);
+        assert!(!run(&mut d, &format!("EXPLAIN ANALYZE SELECT v FROM t {as_of}")).is_empty());
+        assert_eq!(state_of(&mut d, &format!("BEGIN {as_of}; DELETE FROM t")), "25006");
+        run(&mut d, "ROLLBACK");
+    }
+    let as_of = "AS OF SYSTEM TIME with_negotiated_timestamp";
+    assert_eq!(state_of(&mut d, &format!("SELECT v FROM t {as_of}('13s')")), "55000");
+    assert_eq!(state_of(&mut d, &format!("BEGIN {as_of}('13s'); SELECT 1")), "55000");
+    run(&mut d, "ROLLBACK");
+    assert_eq!(state_of(&mut d, &format!("SELECT v FROM t {as_of}('-1s')")), "22023");
+    assert_eq!(state_of(&mut d, &format!("SELECT v FROM missing {as_of}('20s')")), "42P01");
+    assert_eq!(state_of(&mut d, &format!("BEGIN; SELECT v FROM t; SELECT v FROM t {as_of}()")), "25001");
+    run(&mut d, "ROLLBACK");
+    assert_eq!(state_of(&mut d, &format!("SELECT v FROM t {as_of}()")), "55000", "it has seen the present since");
     assert_eq!(run(&mut b, "SET timeball.max_staleness = '15s'; SELECT v FROM t"), ["2"], "it saw that already");
     let mut c = session(&db);
     assert_eq!(run(&mut c, "SET timeball.max_staleness = '15s'; SELECT v FROM t"), ["1"]);

@@ -604,6 +604,12 @@ pub trait Transaction: Send {
     fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.scan(request)
     }
+    /// The newest snapshot at which all of these spans can be read, by another transaction, without waiting for one that is on its way: at or above `least`, except
+    /// where something older than that is in the way. Who leads them is asked, each once. (By default nobody is waited for.)
+    fn negotiate(&mut self, spans: &[Span], least: Timestamp) -> Result<Timestamp, KvError> {
+        let _ = spans;
+        Ok(self.snapshot().max(least))
+    }
     /// At most `limit` rows of a span as [`Transaction::scan`] gives them (or [`Transaction::scan_certified`]), in a form that is faster for many of
     /// which few are kept. `None`: they have to be scanned.
     fn sweep(&mut self, span: &Span, limit: usize, certified: bool) -> Result<Option<Sweep>, KvError> {

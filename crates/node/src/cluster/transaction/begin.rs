@@ -38,14 +38,15 @@ impl<E: Engine> Member<E> {
     }
 
     fn age_us(&self, now: &Reading, age: SnapshotAge) -> u64 {
-        match age {
-            SnapshotAge::Present => 0,
+        let us = match age {
+            SnapshotAge::Present => return 0,
             SnapshotAge::Fixed(us) => us,
             SnapshotAge::Tuned => {
                 let apart_us = now.interval.error_ns().div_ceil(1_000).saturating_mul(2);
                 self.look().commits_take_us.saturating_add(apart_us).min(SNAPSHOT_AGE_US_MAX)
             }
-        }
+        };
+        if self.sabotage().age_beyond_what_is_kept() { us } else { us.min(self.look().collection.age_us_max()) }
     }
 
     fn settle(&self, now: &Reading, wanted: Wanted) -> Result<Consistency, TxnError> {
@@ -111,6 +112,7 @@ impl<E: Engine> Transaction<E> {
             call: None,
             asked: None,
             refreshing: None,
+            negotiating: None,
             reply: None,
             hasty: false,
             ended: false,
