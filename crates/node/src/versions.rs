@@ -26,7 +26,7 @@ impl<E: Engine> VersionStore for Store<E> {
     fn index_may_have_changed(&self, key: &[u8], since: Timestamp) -> bool {
         self.0.may_be_newer_beside(key, since)
     }
-    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<(Bytes, Timestamp)>, StoreError> {
         self.0.newest_in(&bounded(span), since)
     }
     fn is_present(&self, key: &[u8]) -> Result<bool, StoreError> {

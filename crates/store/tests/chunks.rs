@@ -229,6 +229,7 @@ fn what_changed_is_found_behind_many_later_changes() {
     // Nothing is remembered of the last writes.
     let store = Versions::open(engine, VersionsConfig::default()).unwrap();
     let changed = |lo, hi| store.version_between_in(&(key(0)..key(KEYS)), ts(lo), ts(hi)).unwrap();
-    assert_eq!((changed(4, 6), changed(6, 8), changed(2, 5), changed(5, 9)), (Some(ts(5)), None, Some(ts(5)), None));
-    assert_eq!(changed(6, 10), Some(ts(10)));
+    let only = Some((key(2500), ts(5)));
+    assert_eq!((changed(4, 6), changed(6, 8), changed(2, 5), changed(5, 9)), (only.clone(), None, only, None));
+    assert_eq!(changed(6, 10), Some((key(0), ts(10))));
 }

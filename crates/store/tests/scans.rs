@@ -130,7 +130,7 @@ fn a_change_of_more_keys_than_are_listed_is_found_in_each_of_them() {
     let writes: Vec<Write> = (0..ROWS).map(|n| (row(n), None)).collect();
     store.apply(ts(2), &writes);
     for n in [0, 5, 11_000, ROWS - 1] {
-        assert_eq!(store.newest_in(&(row(n)..row(n + 1)), ts(1)).unwrap(), Some(ts(2)), "{n}");
+        assert_eq!(store.newest_in(&(row(n)..row(n + 1)), ts(1)).unwrap(), Some((row(n), ts(2))), "{n}");
         assert_eq!(store.newest_in(&(row(n)..row(n + 1)), ts(2)).unwrap(), None, "{n}");
         assert_eq!(store.get(&row(n), ts(2)).unwrap(), None);
     }

@@ -197,7 +197,7 @@ impl<E: Engine> VersionStore for Copied<'_, E> {
         &self,
         span: &protocol::txn::Span,
         since: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> Result<Option<(Bytes, Timestamp)>, StoreError> {
         self.0.span_changed_since(span, since)
     }
     fn is_present(&self, key: &[u8]) -> Result<bool, StoreError> {

@@ -21,7 +21,7 @@ use crate::versions::bounded;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Look, Request, Seen};
-use protocol::txn::{LockReply, RangeId, Span, TxnId, VersionStore, Wakeup};
+use protocol::txn::{LockReply, RangeId, Span, TxnId, VersionStore, Wakeup, told_of};
 use store::{Engine, SnapshotGuard, StoreError, Versions};
 
 /// A parked request that was not asked again for so many ticks is dropped: its gateway is gone.
@@ -99,7 +99,7 @@ impl Admitted {
             Some(rest) => clear.start..rest.start.clone(),
         };
         let newer = match limit > snapshot {
-            true => versions.version_between_in(&covered, snapshot, limit)?,
+            true => versions.version_between_in(&covered, snapshot, limit)?.map(|(_, at)| at),
             false => None,
         };
         if newer.is_some() && !peek {
@@ -430,15 +430,17 @@ impl<E: Engine> Core<E> {
             };
             // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.
             let changed = match &one.end {
-                _ if one.since < collected => Some(collected),
-                None => versions.version_between(&one.start, one.since, target)?,
+                _ if one.since < collected => Some((told_of(&one.start, one.end.as_ref()), collected)),
+                None => {
+                    versions.version_between(&one.start, one.since, target)?.map(|at| (one.start.clone(), at))
+                }
                 Some(end) => {
                     let span = bounded(&Span { start: one.start.clone(), end: end.clone() });
                     versions.version_between_in(&span, one.since, target)?
                 }
             };
-            if let Some(at) = changed {
-                return Ok(Looked::Answer(Answer::Changed(Some((one.start.clone(), at)))));
+            if changed.is_some() {
+                return Ok(Looked::Answer(Answer::Changed(changed)));
             }
         }
         Ok(Looked::Answer(Answer::Changed(None)))

@@ -323,7 +323,7 @@ impl<E: Engine> Transaction<E> {
         match self.node.versions().version_between_in(covered, self.snapshot, limit) {
             Err(e) => Poll::Ready(Err(TxnError::from(e))),
             Ok(None) => Poll::Ready(Ok(false)),
-            Ok(Some(at)) => self.uncertain(now, at, waker).map(|done| done.map(|()| true)),
+            Ok(Some((_, at))) => self.uncertain(now, at, waker).map(|done| done.map(|()| true)),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{Op, Transaction};
 use crate::options::Consistency;
 use crate::{Node, TxnError};
 use clock::{Reading, Timestamp};
-use protocol::txn::Span;
+use protocol::txn::{Span, told_of};
 use std::task::{Poll, Waker};
 use store::Engine;
 
@@ -137,7 +137,7 @@ impl<E: Engine> Transaction<E> {
                 Some(end) => versions.collected_in(&(seen.start.clone()..end.clone())),
             };
             if seen.since < collected {
-                return Poll::Ready(Ok(Some((seen.start.clone(), collected))));
+                return Poll::Ready(Ok(Some((told_of(&seen.start, seen.end.as_ref()), collected))));
             }
             let flying = match &seen.end {
                 None => shared.inflight.on_key(&seen.start, target),
@@ -153,12 +153,14 @@ impl<E: Engine> Transaction<E> {
                 return self.changed_up_to(target, waker);
             }
             let changed = match &seen.end {
-                None => versions.version_between(&seen.start, seen.since, target),
+                None => versions
+                    .version_between(&seen.start, seen.since, target)
+                    .map(|at| at.map(|at| (seen.start.clone(), at))),
                 Some(end) => versions.version_between_in(&(seen.start.clone()..end.clone()), seen.since, target),
             };
             match changed {
                 Err(e) => return Poll::Ready(Err(e.into())),
-                Ok(Some(at)) => return Poll::Ready(Ok(Some((seen.start.clone(), at)))),
+                Ok(Some(found)) => return Poll::Ready(Ok(Some(found))),
                 Ok(None) => {}
             }
         }

@@ -1,7 +1,7 @@
 //! One range, three nodes.
 
 use super::client::{Txn, pairs, set, value};
-use super::world::{World, founding, poll_fn};
+use super::world::{World, founding, key, poll_fn};
 use node::{RangeId, TxnError};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -94,6 +94,20 @@ fn conflicts_are_found_and_locks_queue() {
         (a.commit().await, b.commit().await)
     });
     assert!(skew.0.is_ok() && matches!(skew.1, Err(TxnError::Restart { .. })), "{skew:?}");
+    // Where a span was read, the key that changed is named, and not the span's start: at the commit, and where the snapshot cannot move up.
+    for late in [false, true] {
+        let told = w.ask(3, async move |env| {
+            let mut txn = Txn::begin(&env).unwrap();
+            txn.scan("a", "z", false).await.unwrap();
+            set(env.clone(), pairs(&[("y", "3"), ("zz", "3")])).await;
+            if late {
+                return txn.lock("zz").await.map(drop);
+            }
+            txn.put("b", 0);
+            txn.commit().await.map(drop)
+        });
+        assert!(matches!(&told, Err(TxnError::Restart { key: Some(named), .. }) if *named == key("y")), "{told:?}");
+    }
     // Each waits for the lock and sees the one before.
     for node in 1..=3 {
         w.spawn(node, move |env| {

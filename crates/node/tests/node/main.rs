@@ -200,6 +200,36 @@ fn a_deadlock_has_one_victim() {
     assert!(matches!(ask(&mut t1, b"y"), Poll::Ready(Ok(true))));
 }
 
+/// Whoever is told to begin again hears of the key that changed, not of where the span begins that he read: from certification, from a snapshot
+/// that cannot move up, beside what is only prepared.
+#[test]
+fn a_conflict_of_a_span_names_the_key_that_changed() {
+    let mut w = World::new();
+    w.set(&[("a", "0"), ("c", "0"), ("e", "0")]);
+    w.split("m");
+    let named = |told: Result<Timestamp, TxnError>| match told {
+        Err(TxnError::Restart { key, .. }) => key,
+        other => panic!("{other:?}"),
+    };
+    for (changed, own) in [("c", "b"), ("d", "b"), ("c", "x")] {
+        let mut txn = w.begin(Isolation::Serializable);
+        let span = bytes("a")..bytes("f");
+        assert!(txn.scan(&w.now(), &span, false, 9, false, Waker::noop()).is_ready());
+        w.set(&[(changed, "1")]);
+        txn.put(bytes(own), bytes("1")).unwrap();
+        assert_eq!(named(w.commit(&mut txn)), Some(bytes(changed)), "{own}");
+        // The snapshot would have to move up over it.
+        let mut txn = w.begin(Isolation::Serializable);
+        assert!(txn.scan(&w.now(), &span, false, 9, false, Waker::noop()).is_ready());
+        w.set(&[(changed, "2"), ("z", changed)]);
+        match txn.lock(&w.now(), b"z", LockMode::Update, WhenLocked::Wait, Waker::noop()) {
+            Poll::Ready(Err(TxnError::Restart { key, .. })) => assert_eq!(key, Some(bytes(changed))),
+            other => panic!("{other:?}"),
+        }
+        txn.rollback();
+    }
+}
+
 /// A row that another refers to may change, at every isolation level, and nobody deletes it at the same time. It is looked for in the
 /// present, wherever the snapshot lies, and also across ranges and a crash.
 #[test]

@@ -1,7 +1,7 @@
 //! Certification: the one place that says whether a transaction may commit (invariants 3 and 4 of the module).
 
 use super::holds::clash;
-use super::versions::INDEX_BYTES;
+use super::versions::{INDEX_BYTES, told_of};
 use super::{Batch, Range, Read, TxnId, VersionStore, Write};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -54,7 +54,7 @@ pub enum Cause {
 /// A batch was refused, where, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The key in conflict, or the start of the span; empty where the cause concerns no key.
+    /// The key in conflict; of a span of which no key is known its index ([`INDEX_BYTES`]); empty where the cause concerns no key.
     pub key: Bytes,
     /// Why.
     pub cause: Cause,
@@ -104,16 +104,16 @@ pub(super) fn certify<V: VersionStore>(
         }
     }
     for read in &batch.reads {
-        let (key, changed) = match read {
+        let changed = match read {
             Read::Present { key, .. } => match versions.is_present(key)? {
                 true => continue,
                 false => return Ok(Err(Refusal::new(key, Cause::Gone))),
             },
-            Read::Key { key, since } => (key, versions.changed_since(key, *since)?),
-            Read::Span { span, since } => (&span.start, versions.span_changed_since(span, *since)?),
+            Read::Key { key, since } => versions.changed_since(key, *since)?.map(|at| (key.clone(), at)),
+            Read::Span { span, since } => versions.span_changed_since(span, *since)?,
         };
-        if let Some(at) = changed {
-            return Ok(Err(Refusal::new(key, Cause::ReadChanged { at })));
+        if let Some((key, at)) = changed {
+            return Ok(Err(Refusal { key, cause: Cause::ReadChanged { at } }));
         }
     }
     Ok(Ok(()))
@@ -142,7 +142,11 @@ fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
             return Err(Refusal::new(key, Cause::Moved));
         }
         if !matches!(read, Read::Present { .. }) {
-            kept(key, read.since(), threshold)?;
+            let told = match read {
+                Read::Span { span, .. } => &told_of(&span.start, Some(&span.end)),
+                Read::Key { .. } | Read::Present { .. } => key,
+            };
+            kept(told, read.since(), threshold)?;
         }
     }
     Ok(())

@@ -85,7 +85,7 @@ impl VersionStore for Nowhere {
     fn changed_since(&self, _: &[u8], _: Timestamp) -> Result<Option<Timestamp>, Self::Error> {
         Ok(None)
     }
-    fn span_changed_since(&self, _: &Span, _: Timestamp) -> Result<Option<Timestamp>, Self::Error> {
+    fn span_changed_since(&self, _: &Span, _: Timestamp) -> Result<Option<(Bytes, Timestamp)>, Self::Error> {
         Ok(None)
     }
     fn is_present(&self, _: &[u8]) -> Result<bool, Self::Error> {

@@ -74,4 +74,4 @@ pub use range::{
     FIRST_VERSION, Outcome, Prepared, Range, SPLITS_REMEMBERED_MAX, Standing, VERSION_COUNTS_COMMITS, Verdict,
 };
 pub use staging::{Part, Staged};
-pub use versions::VersionStore;
+pub use versions::{VersionStore, told_of};

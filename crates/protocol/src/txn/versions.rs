@@ -1,8 +1,18 @@
 use super::Span;
+use bytes::Bytes;
 use clock::Timestamp;
 
 /// Bytes of a key that name its index.
 pub const INDEX_BYTES: usize = 4;
+
+/// What a refusal names of something read of which no key is known to have changed: the key, or of a span, whose start need not be the key of
+/// anything, its index.
+pub fn told_of(start: &Bytes, end: Option<&Bytes>) -> Bytes {
+    match end {
+        None => start.clone(),
+        Some(_) => start.slice(..start.len().min(INDEX_BYTES)),
+    }
+}
 
 /// The versions that a range machine certifies against and writes to.
 ///
@@ -23,11 +33,12 @@ pub trait VersionStore {
         true
     }
 
-    /// The timestamp of a version above `since` of some key of `span`; `None` if the span is unchanged.
+    /// Some key of `span` that has a version above `since`, and that version's timestamp; `None` if the span is unchanged. Which of several keys it
+    /// is, is told to people only: replicas may differ in it.
     ///
     /// # Errors
     /// The store failed.
-    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, Self::Error>;
+    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<(Bytes, Timestamp)>, Self::Error>;
 
     /// Whether the newest version of `key` has a value.
     ///

@@ -25,8 +25,9 @@ impl VersionStore for Model {
     fn changed_since(&self, key: &[u8], since: Timestamp) -> Result<Option<Timestamp>, Infallible> {
         Ok(self.0.borrow().keys().filter(|(k, t)| **k == *key && *t > since).map(|(_, t)| *t).max())
     }
-    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, Infallible> {
-        Ok(self.0.borrow().keys().filter(|(k, t)| span.contains(k) && *t > since).map(|(_, t)| *t).max())
+    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<(Bytes, Timestamp)>, Infallible> {
+        let map = self.0.borrow();
+        Ok(map.keys().filter(|(k, t)| span.contains(k) && *t > since).max_by_key(|(_, t)| *t).cloned())
     }
     fn is_present(&self, key: &[u8]) -> Result<bool, Infallible> {
         Ok(self.get(key, Timestamp::MAX).is_some_and(|(_, value)| value.is_some()))

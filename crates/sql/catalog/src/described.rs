@@ -58,7 +58,7 @@ fn described(table: &Table, index: &Index, key: &[u8], settings: &EvalSettings) 
     } else {
         format!("of index \"{}\" of table \"{}\"", index.name, table.name)
     };
-    if index.id == table.primary.id && !table.has_primary_key {
+    if key.len() > std::mem::size_of::<Oid>() && index.id == table.primary.id && !table.has_primary_key {
         return format!("a row {place}");
     }
     match key_values(table, index, key, settings) {

@@ -7,6 +7,7 @@ use super::prefixes::prefix_of;
 use super::{Arrivals, NEWER_KEYS_MAX, Span, Versions, damaged_key, scan};
 use crate::engine::Tree;
 use crate::{Engine, StoreError, keys};
+use bytes::Bytes;
 use clock::Timestamp;
 use std::ops::ControlFlow;
 
@@ -73,15 +74,15 @@ impl<E: Engine> Versions<E> {
         in_memory || self.prefixes.read().may_hold_newer(prefix, prefix, above)
     }
 
-    /// The newest version of any key of `span` above `above`: what certification of a span asks.
+    /// The newest version of any key of `span` above `above`, and which key: what certification of a span asks.
     ///
     /// # Errors
     /// What the engine says.
-    pub fn newest_in(&self, span: &Span, above: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    pub fn newest_in(&self, span: &Span, above: Timestamp) -> Result<Option<(Bytes, Timestamp)>, StoreError> {
         self.version_between_in(span, above, Timestamp::MAX)
     }
 
-    /// A version of any key of `span` in `(lo, hi]`: the newest of those in memory, or else the first that is met in the engine.
+    /// A version of any key of `span` in `(lo, hi]`, and which key: the newest of those in memory, or else the first that is met in the engine.
     ///
     /// Seldom touches the engine: only where `lo` is older than the last writes remembered, and the indexes of the span were written since.
     /// Then it walks the present over the span until it finds one, and where there is none, over all of it: what such a transaction costs is
@@ -94,16 +95,18 @@ impl<E: Engine> Versions<E> {
         span: &Span,
         lo: Timestamp,
         hi: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    ) -> Result<Option<(Bytes, Timestamp)>, StoreError> {
         if lo >= hi {
             return Ok(None);
         }
         let shown = self.wholes.newest_in(span, lo, hi);
         let layers = self.layers.read();
         if let Some(known) = layers.recent.between_in(span, lo, hi) {
-            return Ok(known.max(shown));
+            return Ok(known.into_iter().chain(shown).max_by_key(|(_, ts)| *ts));
         }
-        let found = layers.newest_first().filter_map(|layer| layer.between_in(span, lo, hi)).max().max(shown);
+        let found = layers.newest_first().filter_map(|layer| layer.between_in(span, lo, hi)).max_by_key(|(_, ts)| *ts);
+        let found = found.map(|(key, ts)| (Bytes::copy_from_slice(key), ts));
+        let found = found.into_iter().chain(shown).max_by_key(|(_, ts)| *ts);
         drop(layers);
         let (from, to) = (prefix_of(&span.start), prefix_of(&span.end));
         if found.is_some() || !self.prefixes.read().may_hold_newer(from, to, lo) {
@@ -123,7 +126,7 @@ impl<E: Engine> Versions<E> {
                 if present.ts > hi {
                     newer.push(key);
                 } else if present.ts > lo {
-                    found = Some(present.ts);
+                    found = Some((key, present.ts));
                 }
                 match found.is_some() || newer.len() >= NEWER_KEYS_MAX {
                     true => ControlFlow::Break(()),
@@ -138,7 +141,7 @@ impl<E: Engine> Versions<E> {
                 if found.is_some() {
                     return Ok(found);
                 }
-                found = self.past_between(key, lo, hi)?;
+                found = self.past_between(key, lo, hi)?.map(|ts| (key.clone(), ts));
             }
             match newer.last() {
                 Some(last) if more && found.is_none() => from = keys::present(&scan::after(last)),

@@ -278,14 +278,15 @@ impl Layer {
         at(self.map.get(key)?, hi).map(|v| v.ts).filter(|ts| *ts > lo)
     }
 
-    /// The newest version of any key of `span` in `(lo, hi]` that was committed in this layer: what is older lies elsewhere, too.
-    pub fn between_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<Timestamp> {
+    /// The newest version of any key of `span` in `(lo, hi]` that was committed in this layer, and its key: what is older lies elsewhere, too.
+    pub fn between_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<(&[u8], Timestamp)> {
         let candidates = self.newest.range(prefix_of(&span.start)..=prefix_of(&span.end));
         if span.start >= span.end || candidates.map(|(_, ts)| *ts).max().is_none_or(|ts| ts <= lo) {
             return None;
         }
         let range = self.map.range(span);
-        range.filter_map(|(_, chain)| at(chain.own(), hi)).map(|v| v.ts).max().filter(|ts| *ts > lo)
+        let newest = range.filter_map(|(key, chain)| Some((key, at(chain.own(), hi)?.ts))).max_by_key(|(_, ts)| *ts);
+        newest.filter(|(_, ts)| *ts > lo)
     }
 
     /// What holds the keys of a span, for a [`Look`] at so many of them: see [`Leaves::cut`].

@@ -77,8 +77,8 @@ impl Recent {
         self.writes.back().map_or(self.forgotten, |last| last.greatest.max(self.forgotten))
     }
 
-    /// The newest write of a key of `span` in `(lo, hi]`; `None`: it cannot tell.
-    pub fn between_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<Option<Timestamp>> {
+    /// The newest write of a key of `span` in `(lo, hi]`, and its key; `None`: it cannot tell.
+    pub fn between_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<Option<(Bytes, Timestamp)>> {
         if self.forgotten > lo {
             return None;
         }
@@ -86,6 +86,7 @@ impl Recent {
         let within = newer.filter(|write| {
             write.ts > lo && write.ts <= hi && span.start[..] <= write.key[..] && write.key[..] < span.end[..]
         });
-        Some(within.map(|write| write.ts).max())
+        let newest = within.max_by_key(|write| write.ts);
+        Some(newest.map(|write| (Bytes::copy_from_slice(&write.key), write.ts)))
     }
 }

@@ -143,11 +143,13 @@ impl Wholes {
         self.all().iter().filter(|whole| within(whole)).filter_map(|whole| whole.get(key)).max_by_key(|found| found.ts)
     }
 
-    /// The newest version of any key of a span in `(lo, hi]`.
-    pub fn newest_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<Timestamp> {
+    /// The newest version of any key of a span in `(lo, hi]`, and a key that has it.
+    pub fn newest_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<(Bytes, Timestamp)> {
         let all = self.all();
         let within = all.iter().filter(|whole| whole.ts > lo && whole.ts <= hi);
-        within.filter(|whole| !whole.within(span).is_empty()).map(|whole| whole.ts).max()
+        let found = within.filter_map(|whole| Some((whole, whole.within(span).next()?)));
+        let newest = found.max_by_key(|(whole, _)| whole.ts);
+        newest.map(|(whole, number)| (Bytes::copy_from_slice(whole.version(number).0), whole.ts))
     }
 
     /// A look into each that a snapshot sees.

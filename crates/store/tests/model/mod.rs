@@ -407,11 +407,17 @@ impl<W: World> Run<'_, W> {
             return Ok(());
         }
         let changes = self.book.range(span.clone()).any(|(k, _)| self.newest_between(k, lo, hi)[1].is_some());
-        let written = |at: u64| self.book.range(span.clone()).any(|(_, chain)| chain.iter().any(|(t, _)| *t == at));
-        let got = self.versions().version_between_in(span, ts(lo), ts(hi)).unwrap().map(|t| t.at());
+        let written = |key: &Bytes, at: u64| {
+            let mut inside = self.book.range(span.clone()).filter(|(known, _)| *known == key);
+            inside.any(|(_, chain)| chain.iter().any(|(t, _)| *t == at))
+        };
+        let got = self.versions().version_between_in(span, ts(lo), ts(hi)).unwrap().map(|(key, t)| (key, t.at()));
         match got {
             None => prop_assert!(!changes, "between {lo} and {hi} in {span:?} something changed"),
-            Some(at) => prop_assert!(at > lo && at <= hi && written(at), "between {lo} and {hi} in {span:?}: {at}"),
+            Some((key, at)) => {
+                let fits = at > lo && at <= hi && written(&key, at);
+                prop_assert!(fits, "between {lo} and {hi} in {span:?}: {at} of {key:?}");
+            }
         }
         Ok(())
     }
