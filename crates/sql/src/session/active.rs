@@ -75,6 +75,8 @@ pub(super) struct Savepoint {
     pub(super) own: Arc<Overlay>,
     /// How many unique keys were inserted.
     pub(super) claims: usize,
+    /// Whether nothing may be written: all that can be said within a subtransaction of how it runs, and it ends with it.
+    pub(super) read_only: Option<bool>,
 }
 
 /// So many plans are remembered whose tokens a transaction relies on.

@@ -204,8 +204,11 @@ impl Session {
         let mark = active.txn.with(|t| t.savepoint());
         let (fresh, claims, own) =
             (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());
-        let name = name.into();
-        active.savepoints.push(Savepoint { name, mark, settings, fresh, constraints, claims, advisory, own });
+        let (name, read_only) = (name.into(), self.modes.read_only);
+        let savepoint = Savepoint { name, mark, settings, fresh, constraints, claims, advisory, own, read_only };
+        if let Some(active) = self.active.as_mut() {
+            active.savepoints.push(savepoint);
+        }
         tag("SAVEPOINT")
     }
 
@@ -222,6 +225,7 @@ impl Session {
             return self.release_restart();
         }
         if let Some(active) = self.active.as_mut() {
+            self.modes.read_only = active.savepoints[index].read_only;
             active.savepoints.truncate(index);
         }
         self.portals.release(index);
@@ -249,6 +253,9 @@ impl Session {
             && self.block != Block::Released
             && self.active.as_ref().is_none_or(|a| a.savepoints.first().is_some_and(|s| s.name == name));
         if restart {
+            if let Some(savepoint) = self.active.as_ref().and_then(|active| active.savepoints.first()) {
+                self.modes.read_only = savepoint.read_only;
+            }
             self.drop_active();
             self.block = Block::Open;
             self.too_old = false;
@@ -263,6 +270,7 @@ impl Session {
         let savepoint = &active.savepoints[index];
         let mark = savepoint.mark;
         let settings = savepoint.settings.clone();
+        self.modes.read_only = savepoint.read_only;
         self.deferred.truncate(savepoint.constraints.1);
         self.deferred.set_modes(savepoint.constraints.0.clone());
         active.fresh.truncate(savepoint.fresh);
@@ -306,12 +314,31 @@ impl Session {
         }
         // What it is already need not be said first.
         let isolation = modes.isolation.filter(|asked| Some(*asked) != self.modes.isolation);
-        if self.active.as_ref().is_some_and(|active| active.statements > 0) && isolation != modes.isolation {
+        if self.active.as_ref().is_some_and(|active| !active.has_done_nothing()) && isolation != modes.isolation {
             return self.set_transaction(&Modes { isolation: None, uncommitted: false, ..modes.clone() }, out);
+        }
+        // Nor that it may write, of one that may.
+        if modes.read_only == Some(false) && self.active.is_some() && !self.shown_modes().read_only {
+            return self.set_transaction(&Modes { read_only: None, ..modes.clone() }, out);
         }
         // It may be told to write no more at any time.
         let narrows = *modes == Modes { read_only: Some(true), ..Modes::default() };
         if let Some(active) = self.active.as_ref().filter(|_| !narrows) {
+            if !active.savepoints.is_empty() {
+                let what = match modes {
+                    Modes { deferrable: Some(_), .. } => {
+                        "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
+                    }
+                    Modes { isolation: Some(_), .. } => {
+                        "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
+                    }
+                    Modes { as_of: Some(_), .. } | Modes { consistency: Some(_), .. } => {
+                        "SET TRANSACTION must not be called in a subtransaction"
+                    }
+                    _ => "cannot set transaction read-write mode inside a read-only transaction",
+                };
+                return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, what));
+            }
             if active.statements > 0 {
                 let what = match modes {
                     Modes { isolation: Some(_), .. } => {
@@ -329,14 +356,6 @@ impl Session {
                     Modes { as_of: Some(_), .. } => refused.hint("It says how a transaction begins: say it first."),
                     _ => refused,
                 });
-            }
-            if !active.savepoints.is_empty()
-                && (modes.isolation.is_some() || modes.as_of.is_some() || modes.consistency.is_some())
-            {
-                return Err(SqlError::new(
-                    SqlState::ACTIVE_TRANSACTION,
-                    "SET TRANSACTION must not be called in a subtransaction",
-                ));
             }
             self.drop_to_begin_again();
         }

@@ -45,7 +45,7 @@ def shown(lines):
     for at, line in enumerate(lines):
         if line.startswith("ERROR:  "):
             return ["-- ERROR " + line[8:]]
-    tags = ("INSERT ", "UPDATE ", "DELETE ", "CREATE ", "DROP ", "ALTER ", "SET", "DECLARE CURSOR", "MOVE ", "CLOSE CURSOR", "SAVEPOINT", "TRUNCATE ", "PREPARE", "COMMENT", "RESET", "GRANT", "REVOKE", "ANALYZE", "VACUUM")
+    tags = ("INSERT ", "UPDATE ", "DELETE ", "CREATE ", "DROP ", "ALTER ", "SET", "DECLARE CURSOR", "MOVE ", "CLOSE CURSOR", "SAVEPOINT", "RELEASE", "TRUNCATE ", "PREPARE", "COMMENT", "RESET", "GRANT", "REVOKE", "ANALYZE", "VACUUM")
     return ["-- " + line for line in lines if not line.startswith(tags) and line not in ("BEGIN", "COMMIT", "ROLLBACK")]
 
 
