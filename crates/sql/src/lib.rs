@@ -18,7 +18,7 @@ pub use sql_query::{context, engine, exec, explain, output, pg_catalog, plan};
 pub use sql_statement::sessions::{Backend, Client, Sessions};
 pub use sql_statement::{advisory, contention, internal, peers, sequence, sessions, statistics, waits};
 pub use sql_syntax as syntax;
-pub use sql_value::{Kv, KvError, SqlError, SqlState, Transaction, TxnRef};
+pub use sql_value::{Attempt, Kv, KvError, SqlError, SqlState, Transaction, TxnRef};
 pub use sql_value::{identifier, memory, stack, transaction, types, work};
 
 use sql_statement::{answers, progress, statement};

@@ -51,7 +51,7 @@ pub use scope::{Scope, ScopeColumn};
 
 use sql_statement::{advisory, contention, peers, sessions, statement};
 use sql_syntax as syntax;
-use sql_value::{SqlError, SqlState, identifier, transaction, types, work};
+use sql_value::{Attempt, SqlError, SqlState, identifier, transaction, types, work};
 use types::{SqlType, Value};
 
 /// A comparison.

@@ -11,7 +11,7 @@
 //! **Caveats.** `now`, `today` and their kin stay as they are written, and mean the moment of execution. What is no literal (`'01/02/' || '2020'`)
 //! is read when it is run, in PostgreSQL too.
 
-use crate::SqlError;
+use crate::{Attempt, SqlError};
 use crate::types::EvalSettings;
 use crate::types::{SqlType, Value, is_special_time};
 use sqlparser::ast::{self, Expr, VisitMut, visit_expressions_mut};
@@ -77,7 +77,13 @@ fn each_string(node: &mut impl VisitMut, mut f: impl FnMut(usize, &mut String)) 
 
 /// Puts the literals of a tree that are read as times into their one form; whether there were any in another. `bind` binds a tree as
 /// whoever reads the catalog will; where it fails nothing is changed.
-pub fn settle<T: VisitMut + Clone>(node: &mut T, bind: impl FnOnce(&T) -> Result<(), SqlError>) -> bool {
+///
+/// # Errors
+/// Those of the moment.
+pub fn settle<T: VisitMut + Clone>(
+    node: &mut T,
+    bind: impl FnOnce(&T) -> Result<(), SqlError>,
+) -> Result<bool, SqlError> {
     let mut marked = node.clone();
     let mut texts = Vec::new();
     each_string(&mut marked, |place, text| {
@@ -85,15 +91,15 @@ pub fn settle<T: VisitMut + Clone>(node: &mut T, bind: impl FnOnce(&T) -> Result
         texts.push(text.clone());
     });
     if texts.is_empty() {
-        return false;
+        return Ok(false);
     }
     NOTES.set(Some(BTreeMap::new()));
     let taking = Taking;
     let bound = bind(&marked);
     let notes = NOTES.take().unwrap_or_default();
     drop(taking);
-    if bound.is_err() {
-        return false;
+    if bound.attempted()?.is_none() {
+        return Ok(false);
     }
     let mut changed = false;
     each_string(node, |place, text| {
@@ -104,5 +110,5 @@ pub fn settle<T: VisitMut + Clone>(node: &mut T, bind: impl FnOnce(&T) -> Result
             changed = true;
         }
     });
-    changed
+    Ok(changed)
 }

@@ -378,7 +378,7 @@ impl Run<'_> {
         }
         let names = table.columns.iter().map(|column| column.name.clone()).collect();
         let change = Change::Column { of: table.id, number: at, to: to.to_string() };
-        let views = self.rewrite_views(table.id, &[change, Change::List { of: table.id, names }]);
+        let views = self.rewrite_views(table.id, &[change, Change::List { of: table.id, names }])?;
         table.columns[at].name = to.into();
         for check in &mut table.checks {
             if mentions(&check.expression, name) {
@@ -453,7 +453,7 @@ impl Run<'_> {
         }
         table.columns.retain(|c| c.id != column.id);
         let id = table.id;
-        let views = self.rewrite_views(id, &[Change::Unlist { of: id, number: at }]);
+        let views = self.rewrite_views(id, &[Change::Unlist { of: id, number: at }])?;
         self.put_table(table)?;
         let broken = self.put_views(views)?;
         self.drop_broken(id, &broken, cascade, name)

@@ -181,6 +181,9 @@ impl Run<'_> {
 
 /// 23514 in the words of a constraint being added.
 pub(super) fn violated(error: SqlError, table: &Table, check: &Check) -> SqlError {
+    if error.is_of_the_moment() {
+        return error;
+    }
     error.with(|e| {
         e.message =
             format!("check constraint \"{}\" of relation \"{}\" is violated by some row", check.name, table.name);

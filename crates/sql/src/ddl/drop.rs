@@ -220,7 +220,7 @@ impl Run<'_> {
         let hidden = schema.filter(|schema| !self.statement.settings.search_path.contains(schema));
         let table = quote_qualified(hidden.as_deref(), &table.name);
         for view in self.views_of(id) {
-            if !broken.contains(&view.id) && self.view_still_works(&view) {
+            if !broken.contains(&view.id) && self.view_still_works(&view)? {
                 continue;
             }
             if !cascade {
@@ -234,10 +234,12 @@ impl Run<'_> {
 
     /// The type of a column has changed: views that would give another one are refused.
     pub(super) fn refuse_retyped(&self, table: &Table, column: &str) -> Result<(), SqlError> {
-        match self.views_of(table.id).into_iter().find(|view| !self.view_still_works(view)) {
-            None => Ok(()),
-            Some(view) => Err(retyped(&view, column)),
+        for view in self.views_of(table.id) {
+            if !self.view_still_works(&view)? {
+                return Err(retyped(&view, column));
+            }
         }
+        Ok(())
     }
 
     /// The type of a column is to change: views that name it are refused, whatever they do with it.
@@ -250,10 +252,12 @@ impl Run<'_> {
         let mut without = table.clone();
         let column = std::mem::replace(&mut without.columns[at].name, "\0".into());
         let context = self.plan_context_with(Relation::Table(without));
-        match views.iter().find(|view| !self.view_works(view, &context)) {
-            None => Ok(()),
-            Some(view) => Err(retyped(view, &column)),
+        for view in &views {
+            if !self.view_works(view, &context)? {
+                return Err(retyped(view, &column));
+            }
         }
+        Ok(())
     }
 
     /// Views that could not follow a rename.

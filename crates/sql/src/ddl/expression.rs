@@ -48,7 +48,7 @@ impl Run<'_> {
             scope.add_relation(None, &table.name, table.columns.iter().map(|c| (c.name.as_str(), &c.ty)));
         }
         let context = self.plan_context();
-        let changed = literals::settle(&mut expr, |expr| bind_tree(expr, &scope, "", ty, &context).map(drop));
+        let changed = literals::settle(&mut expr, |expr| bind_tree(expr, &scope, "", ty, &context).map(drop))?;
         if changed { written(expr) } else { Ok(text) }
     }
 

@@ -46,7 +46,7 @@ use crate::syntax::{
 };
 use crate::transaction::{BeginOptions, Isolation, LockWait, Patience, ScanRequest, Sweep, Transaction, TxnRef};
 use crate::types::Value;
-use crate::{KvError, SqlError, SqlState};
+use crate::{Attempt, KvError, SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::{Condvar, Mutex};
@@ -543,7 +543,7 @@ impl Online<'_> {
             let chunk = Sweep::of(rows.as_mut(), span, CHUNK_ROWS, false)?;
             for (row_key, stored) in chunk.rows() {
                 access.decode(stored, &all, &mut row)?;
-                if target.0.check(&row, None, self.context).is_ok() {
+                if target.0.check(&row, None, self.context).attempted()?.is_some() {
                     continue;
                 }
                 if let Some(now) = self.begin(Isolation::RepeatableRead)?.get(row_key)? {

@@ -53,7 +53,7 @@ impl Run<'_> {
         };
         self.free_in(snapshot::schema_of(&relation), to)?;
         let schema = self.catalog().schema_by_id(snapshot::schema_of(&relation)).map(|s| s.name.clone());
-        let views = self.rewrite_views(id, &relation_changes(&relation, &schema.unwrap_or_default(), to));
+        let views = self.rewrite_views(id, &relation_changes(&relation, &schema.unwrap_or_default(), to))?;
         match (kind, relation) {
             (ObjectKind::Table, Relation::Table(table)) => self.put_table(Table { name: to.into(), ..table })?,
             (ObjectKind::Table | ObjectKind::View, Relation::View(view)) => {
@@ -129,7 +129,7 @@ impl Run<'_> {
         }
         self.free_in(schema.id, snapshot::name_of(&relation))?;
         let changes = relation_changes(&relation, &schema.name, snapshot::name_of(&relation));
-        let views = self.rewrite_views(snapshot::id_of(&relation), &changes);
+        let views = self.rewrite_views(snapshot::id_of(&relation), &changes)?;
         match (*relation).clone() {
             Relation::Table(table) => self.move_table(table, &schema)?,
             Relation::View(view) => {
@@ -169,7 +169,7 @@ impl Run<'_> {
             return Err(SqlError::new(SqlState::DUPLICATE_SCHEMA, format!("schema \"{to}\" already exists")));
         }
         let change = Change::Schema { from: name.to_string(), to: to.to_string() };
-        let views = self.rewrite_views_within(schema.id, &change);
+        let views = self.rewrite_views_within(schema.id, &change)?;
         self.touch().put_schema(Schema { name: to.into(), ..(*schema).clone() })?;
         let broken = self.put_views(views)?;
         self.refuse_broken(&broken, &format!("rename schema {name}"))

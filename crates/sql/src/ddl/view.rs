@@ -11,7 +11,7 @@ use crate::plan;
 use crate::syntax::marks::written;
 use crate::syntax::{Command, Name, Planned};
 use crate::types::SqlType;
-use crate::{SqlError, SqlState};
+use crate::{Attempt, SqlError, SqlState};
 use sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart, Statement};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -46,7 +46,7 @@ impl Run<'_> {
         let mut statement = query.statement.clone();
         let reads = self.qualify(&mut statement)?;
         let context = self.plan_context();
-        literals::settle(&mut statement, |statement| plan::prepare(statement, text, &context).map(drop));
+        literals::settle(&mut statement, |statement| plan::prepare(statement, text, &context).map(drop))?;
         let plan = plan::prepare(&statement, text, &self.plan_context())?;
         if !plan.parameters().is_empty() {
             return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1"));
@@ -71,7 +71,7 @@ impl Run<'_> {
             query: written(statement)?,
             reads,
         };
-        let view = self.settled(view);
+        let view = self.settled(view)?;
         self.touch().put_relation(Relation::View(view))?;
         // Whoever reads it unfolds one view more than was unfolded here.
         let reading = format!("SELECT * FROM {}", quote_qualified(Some(&schema.name), &name.name));
@@ -144,33 +144,41 @@ impl Run<'_> {
         }
         let names = view.columns.iter().map(|(name, _)| name.clone()).collect();
         let change = Change::Column { of: view.id, number, to: to.to_string() };
-        let views = self.rewrite_views(view.id, &[change, Change::List { of: view.id, names }]);
+        let views = self.rewrite_views(view.id, &[change, Change::List { of: view.id, names }])?;
         view.columns[number].0 = to.to_string();
-        let view = self.with_names(view);
+        let view = self.with_names(view)?;
         self.touch().put_relation(Relation::View(view))?;
         let broken = self.put_views(views)?;
         self.refuse_broken(&broken, &format!("rename column {name}"))
     }
 
     /// Whether a view can still be planned, with the same columns.
-    pub(super) fn view_still_works(&self, view: &View) -> bool {
+    ///
+    /// # Errors
+    /// Those of the moment.
+    pub(super) fn view_still_works(&self, view: &View) -> Result<bool, SqlError> {
         self.view_works(view, &self.plan_context())
     }
 
     /// The same, where something else is in the catalog.
-    pub(super) fn view_works(&self, view: &View, context: &plan::PlanContext) -> bool {
-        let Ok(parsed) = crate::syntax::parse(&view.query) else { return false };
-        let Some(crate::syntax::Command::Planned(planned)) = parsed.first().map(|p| &p.command) else { return false };
-        match plan::prepare(&planned.statement, &view.query, context) {
-            Ok(plan) => {
+    ///
+    /// # Errors
+    /// Those of the moment.
+    pub(super) fn view_works(&self, view: &View, context: &plan::PlanContext) -> Result<bool, SqlError> {
+        let Some(parsed) = crate::syntax::parse(&view.query).attempted()? else { return Ok(false) };
+        let Some(crate::syntax::Command::Planned(planned)) = parsed.first().map(|p| &p.command) else {
+            return Ok(false);
+        };
+        Ok(match plan::prepare(&planned.statement, &view.query, context).attempted()? {
+            Some(plan) => {
                 // A literal of no type is text in a view.
                 let same = |(field, (_, ty)): (&crate::Field, &(String, SqlType))| {
                     field.ty == *ty || field.ty == SqlType::Unknown && *ty == SqlType::Text
                 };
                 plan.fields().len() == view.columns.len() && plan.fields().iter().zip(&view.columns).all(same)
             }
-            Err(_) => false,
-        }
+            None => false,
+        })
     }
 }
 

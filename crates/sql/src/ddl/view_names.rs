@@ -11,32 +11,35 @@ use crate::catalog::View;
 use crate::engine::journal::{Notes, names_of};
 use crate::identifier::fold;
 use crate::plan;
+use crate::{Attempt, SqlError};
 use crate::syntax::Command;
 use crate::syntax::marks::written;
 use crate::syntax::view::{column_label, label, listed, names, query_of};
 use sqlparser::ast::{Distinct, Expr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value};
 
 /// A text with the names in its select list; `None` where there is no such list.
-fn named(text: &str, view: &View, notes: &Notes) -> Option<String> {
-    let mut query = query_of(text)?;
-    name_query(&mut query, view, notes)?;
-    written(query).ok()
+fn named(text: &str, view: &View, notes: &Notes) -> Result<Option<String>, SqlError> {
+    let Some(mut query) = query_of(text)? else { return Ok(None) };
+    if name_query(&mut query, view, notes)?.is_none() {
+        return Ok(None);
+    }
+    written(query).map(Some)
 }
 
 /// Names the columns of a query; gives what they were called.
-fn name_query(query: &mut Query, view: &View, notes: &Notes) -> Option<Vec<String>> {
-    let labels = name_body(&mut query.body, view, notes)?;
+fn name_query(query: &mut Query, view: &View, notes: &Notes) -> Result<Option<Vec<String>>, SqlError> {
+    let Some(labels) = name_body(&mut query.body, view, notes)? else { return Ok(None) };
     if let Some(order_by) = &mut query.order_by
         && let OrderByKind::Expressions(keys) = &mut order_by.kind
     {
         keys.iter_mut().for_each(|key| by_place(&mut key.expr, &labels));
     }
-    Some(labels)
+    Ok(Some(labels))
 }
 
-fn name_body(body: &mut SetExpr, view: &View, notes: &Notes) -> Option<Vec<String>> {
+fn name_body(body: &mut SetExpr, view: &View, notes: &Notes) -> Result<Option<Vec<String>>, SqlError> {
     match body {
-        SetExpr::Select(select) => name_select(select, view, notes),
+        SetExpr::Select(select) => Ok(name_select(select, view, notes)),
         SetExpr::SetOperation { left, .. } => name_body(left, view, notes),
         SetExpr::Query(query) => name_query(query, view, notes),
         SetExpr::Values(_) => {
@@ -46,12 +49,13 @@ fn name_body(body: &mut SetExpr, view: &View, notes: &Notes) -> Option<Vec<Strin
             let around = query_of(&format!(
                 "SELECT {} FROM ({}) AS \"*VALUES*\"",
                 items.join(", "),
-                written(body.clone()).ok()?
+                written(body.clone())?
             ))?;
+            let Some(around) = around else { return Ok(None) };
             *body = *around.body;
             name_body(body, view, notes)
         }
-        _ => None,
+        _ => Ok(None),
     }
 }
 
@@ -102,36 +106,49 @@ fn by_place(key: &mut Expr, labels: &[String]) {
 
 impl Run<'_> {
     /// A view whose text names its columns as it does, if there is such a text.
-    pub(super) fn with_names(&self, view: View) -> View {
-        let says_them = |view: &View| self.labels(view).is_some_and(|labels| labels.iter().eq(names(view)));
-        if says_them(&view) {
-            return view;
+    ///
+    /// # Errors
+    /// Those of the moment.
+    pub(super) fn with_names(&self, view: View) -> Result<View, SqlError> {
+        let says_them = |view: &View| -> Result<bool, SqlError> {
+            Ok(self.labels(view)?.is_some_and(|labels| labels.iter().eq(names(view))))
+        };
+        if says_them(&view)? {
+            return Ok(view);
         }
-        let Some((query, notes)) = query_of(&view.query).zip(self.notes(&view.query)) else { return view };
-        let means_the_same = |text: String, every: bool| {
-            let now = self.notes(&text)?;
+        let Some((query, notes)) = query_of(&view.query)?.zip(self.notes(&view.query)?) else { return Ok(view) };
+        let means_the_same = |text: String, every: bool| -> Result<Option<View>, SqlError> {
+            let Some(now) = self.notes(&text)? else { return Ok(None) };
             let new = View { query: text, ..view.clone() };
             let same = match every {
                 true => now.columns() == notes.columns(),
                 false => now.columns().iter().flatten().eq(notes.columns().iter().flatten()),
             };
-            (same && says_them(&new) && self.view_still_works(&new)).then_some(new)
+            Ok((same && says_them(&new)? && self.view_still_works(&new)?).then_some(new))
         };
         // What is put around names columns of its own.
         let every = !begins_with_values(&query.body);
-        let named = named(&view.query, &view, &notes).and_then(|text| means_the_same(text, every));
-        named.or_else(|| means_the_same(listed(&view.query, &view), false)).unwrap_or(view)
+        if let Some(text) = named(&view.query, &view, &notes)?
+            && let Some(named) = means_the_same(text, every)?
+        {
+            return Ok(named);
+        }
+        Ok(means_the_same(listed(&view.query, &view), false)?.unwrap_or(view))
     }
 
-    fn notes(&self, text: &str) -> Option<Notes> {
-        names_of(&*query_of(text)?, &self.plan_context()).ok()
+    /// What the names in a text mean; `None` where it cannot be read.
+    pub(super) fn notes(&self, text: &str) -> Result<Option<Notes>, SqlError> {
+        match query_of(text)? {
+            Some(query) => names_of(&query, &self.plan_context()).attempted(),
+            None => Ok(None),
+        }
     }
 
     /// What a view's text calls its columns.
-    fn labels(&self, view: &View) -> Option<Vec<String>> {
-        let parsed = crate::syntax::parse(&view.query).ok()?;
-        let Command::Planned(planned) = &parsed.first()?.command else { return None };
-        let plan = plan::prepare(&planned.statement, &view.query, &self.plan_context()).ok()?;
-        Some(plan.fields().iter().map(|field| field.name.clone()).collect())
+    fn labels(&self, view: &View) -> Result<Option<Vec<String>>, SqlError> {
+        let Some(parsed) = crate::syntax::parse(&view.query).attempted()? else { return Ok(None) };
+        let Some(Command::Planned(planned)) = parsed.first().map(|parsed| &parsed.command) else { return Ok(None) };
+        let plan = plan::prepare(&planned.statement, &view.query, &self.plan_context()).attempted()?;
+        Ok(plan.map(|plan| plan.fields().iter().map(|field| field.name.clone()).collect()))
     }
 }

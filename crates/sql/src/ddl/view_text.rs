@@ -6,7 +6,7 @@
 
 use super::Run;
 use super::view::qualified;
-use crate::SqlError;
+use crate::{Attempt, SqlError};
 use crate::catalog::{Oid, Relation, View, snapshot};
 use crate::engine::journal::{Notes, names_of, place_of_item};
 use crate::identifier::{fold, is_bare};
@@ -325,24 +325,28 @@ fn spelled(table: &ast::Table) -> Option<SetExpr> {
 
 impl Run<'_> {
     /// A query's text after a change; `None` where it cannot be read.
-    fn rewritten(&self, text: &str, change: &Change) -> Option<String> {
-        let mut query = query_of(text)?;
+    fn rewritten(&self, text: &str, change: &Change) -> Result<Option<String>, SqlError> {
+        let Some(mut query) = query_of(text)? else { return Ok(None) };
         if let Change::Settle = change {
             let _ = query.visit(&mut WholeTables);
             // Places in the text are what names are known by.
-            query = query_of(&written(query).ok()?)?;
+            let Some(again) = query_of(&written(query)?)? else { return Ok(None) };
+            query = again;
         }
-        let notes = names_of(&query, &self.plan_context()).ok()?;
+        let Some(notes) = names_of(&query, &self.plan_context()).attempted()? else { return Ok(None) };
         let _ = query.visit(&mut Rewriter { notes: &notes, change, labels: Vec::new() });
-        written(query).ok()
+        written(query).map(Some)
     }
 
     /// The text of a view to be made: settled, if it then gives the same columns, and with their names.
-    pub(super) fn settled(&self, view: View) -> View {
-        let view = match self.rewritten(&view.query, &Change::Settle) {
+    ///
+    /// # Errors
+    /// Those of the moment: a view that was not settled would mean something else later.
+    pub(super) fn settled(&self, view: View) -> Result<View, SqlError> {
+        let view = match self.rewritten(&view.query, &Change::Settle)? {
             Some(query) if query != view.query => {
                 let settled = View { query, ..view.clone() };
-                if self.view_still_works(&settled) { settled } else { view }
+                if self.view_still_works(&settled)? { settled } else { view }
             }
             _ => view,
         };
@@ -350,12 +354,18 @@ impl Run<'_> {
     }
 
     /// What the texts of the views over a relation become, by each of some changes. To be said before the catalog changes.
-    pub(super) fn rewrite_views(&self, of: Oid, changes: &[Change]) -> Vec<Rewritten> {
-        self.views_of(of).into_iter().filter_map(|view| self.rewrite_view(view, changes)).collect()
+    ///
+    /// # Errors
+    /// Those of the moment.
+    pub(super) fn rewrite_views(&self, of: Oid, changes: &[Change]) -> Result<Vec<Rewritten>, SqlError> {
+        self.views_of(of).into_iter().filter_map(|view| self.rewrite_view(view, changes).transpose()).collect()
     }
 
     /// The same of the views over any relation of a schema.
-    pub(super) fn rewrite_views_within(&self, schema: Oid, change: &Change) -> Vec<Rewritten> {
+    ///
+    /// # Errors
+    /// Those of the moment.
+    pub(super) fn rewrite_views_within(&self, schema: Oid, change: &Change) -> Result<Vec<Rewritten>, SqlError> {
         let catalog = self.catalog();
         let within = |oid: &Oid| catalog.relation(*oid).is_some_and(|found| snapshot::schema_of(found) == schema);
         let relations = catalog.relations(self.database.id).into_iter();
@@ -363,13 +373,14 @@ impl Run<'_> {
             Relation::View(view) if view.reads.iter().any(within) => Some(view.clone()),
             _ => None,
         });
-        views.filter_map(|view| self.rewrite_view(view, std::slice::from_ref(change))).collect()
+        views.filter_map(|view| self.rewrite_view(view, std::slice::from_ref(change)).transpose()).collect()
     }
 
-    fn rewrite_view(&self, view: View, changes: &[Change]) -> Option<Rewritten> {
+    fn rewrite_view(&self, view: View, changes: &[Change]) -> Result<Option<Rewritten>, SqlError> {
         // One of an older catalog may not be settled yet.
-        let view = self.settled(view);
-        let mut columns = names_of(&*query_of(&view.query)?, &self.plan_context()).ok()?.columns();
+        let view = self.settled(view)?;
+        let Some(notes) = self.notes(&view.query)? else { return Ok(None) };
+        let mut columns = notes.columns();
         for change in changes {
             let Change::Unlist { of, number } = change else { continue };
             for (_, place) in columns.iter_mut().flatten().filter(|(oid, _)| oid == of) {
@@ -380,8 +391,9 @@ impl Run<'_> {
                 };
             }
         }
-        let texts = changes.iter().filter_map(|change| self.rewritten(&view.query, change)).collect();
-        Some(Rewritten { view, texts, columns })
+        let texts = changes.iter().filter_map(|change| self.rewritten(&view.query, change).transpose());
+        let texts = texts.collect::<Result<_, _>>()?;
+        Ok(Some(Rewritten { view, texts, columns }))
     }
 
     /// Takes the first of the texts with which a view still means what it meant. Gives the views for which there is none: they keep their own.
@@ -395,8 +407,8 @@ impl Run<'_> {
             let mut found = false;
             for query in texts {
                 let changed = View { query, ..now.clone() };
-                let notes = query_of(&changed.query).and_then(|query| names_of(&query, &self.plan_context()).ok());
-                if notes.is_some_and(|notes| notes.columns() == columns) && self.view_still_works(&changed) {
+                let notes = self.notes(&changed.query)?;
+                if notes.is_some_and(|notes| notes.columns() == columns) && self.view_still_works(&changed)? {
                     self.touch().put_relation(Relation::View(changed))?;
                     found = true;
                     break;

@@ -49,7 +49,7 @@ use depth::Depth;
 use lexer::Lexed;
 use reader::Reader;
 use sql_catalog as catalog;
-use sql_value::{SqlError, SqlState, identifier, transaction, types, work};
+use sql_value::{Attempt, SqlError, SqlState, identifier, transaction, types, work};
 use std::sync::Arc;
 use work::Pace;
 

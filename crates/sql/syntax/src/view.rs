@@ -2,6 +2,7 @@
 
 use super::forms::spread;
 use super::{Command, output_name};
+use crate::{Attempt, SqlError};
 use crate::catalog::View;
 use crate::identifier::{fold, quote_identifier};
 use sqlparser::ast::{AccessExpr, Expr, FunctionArguments, Query, SelectItem, SetExpr, Statement};
@@ -18,13 +19,16 @@ enum Shown {
 }
 
 /// What `pg_get_viewdef` shows of a view: with its names, also where it is of a version that kept them apart from the text.
-pub fn view_definition(view: &View) -> String {
+///
+/// # Errors
+/// Those of the moment.
+pub fn view_definition(view: &View) -> Result<String, SqlError> {
     let text = view.query.trim_end_matches(';');
-    let shown = query_of(text).map_or(Shown::Same, |query| shown(&query.body, view));
-    match shown {
+    let shown = query_of(text)?.map_or(Shown::Same, |query| shown(&query.body, view));
+    Ok(match shown {
         Shown::Same => text.to_string(),
         Shown::Otherwise | Shown::Unclear => listed(text, view),
-    }
+    })
 }
 
 fn shown(body: &SetExpr, view: &View) -> Shown {
@@ -68,15 +72,19 @@ pub fn listed(text: &str, view: &View) -> String {
     format!("SELECT {} FROM ({text}) AS {LISTED} ({})", columns.join(", "), quoted.join(", "))
 }
 
-/// The query that a text is.
-pub fn query_of(text: &str) -> Option<Box<Query>> {
-    match super::parse(text).ok()?.into_iter().next()?.command {
-        Command::Planned(planned) => match planned.statement {
+/// The query that a text is; `None` if it is none.
+///
+/// # Errors
+/// Those of the moment.
+pub fn query_of(text: &str) -> Result<Option<Box<Query>>, SqlError> {
+    let parsed = super::parse(text).attempted()?.and_then(|parsed| parsed.into_iter().next());
+    Ok(match parsed.map(|parsed| parsed.command) {
+        Some(Command::Planned(planned)) => match planned.statement {
             Statement::Query(query) => Some(query),
             _ => None,
         },
         _ => None,
-    }
+    })
 }
 
 /// The name of an output column: that of the field, where one is taken of a record.

@@ -5,6 +5,7 @@ mod checks;
 mod choice;
 mod cursors;
 mod defaults;
+mod ended;
 mod held;
 mod loads;
 mod online;

@@ -186,6 +186,25 @@ impl fmt::Debug for SqlState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError(Box<Report>);
 
+/// What was tried, and may not be possible.
+pub trait Attempt<T> {
+    /// What came of it; `None` where it fails for what it is.
+    ///
+    /// # Errors
+    /// Those that are [of the moment](SqlError::is_of_the_moment).
+    fn attempted(self) -> Result<Option<T>, SqlError>;
+}
+
+impl<T> Attempt<T> for Result<T, SqlError> {
+    fn attempted(self) -> Result<Option<T>, SqlError> {
+        match self {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.is_of_the_moment() => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
 /// The parts of a [`SqlError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -214,6 +233,11 @@ pub struct Report {
 }
 
 impl SqlError {
+    /// Whether it says nothing of what was asked, only that the statement was ended, or could not go on as things are: cancelled, out of memory,
+    /// not reached, to be run again, damaged (classes 57, 53, 40, 08, 55, 58 and XX). Whoever tries things must not take it for an answer.
+    pub fn is_of_the_moment(&self) -> bool {
+        matches!(&self.state.0[..2], b"57" | b"53" | b"40" | b"08" | b"55" | b"58" | b"XX")
+    }
     /// An error with a state and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         SqlError(Box::new(Report {

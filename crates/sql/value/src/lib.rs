@@ -13,5 +13,5 @@ pub mod transaction;
 pub mod types;
 pub mod work;
 
-pub use error::{SqlError, SqlState};
+pub use error::{Attempt, SqlError, SqlState};
 pub use transaction::{Kv, KvError, Transaction, TxnRef};

@@ -105,13 +105,16 @@ impl<'s> Grouping<'s> {
     }
 
     /// The slot of a grouping key that an expression is.
-    pub(super) fn key_of(&self, expr: &Expr) -> Option<usize> {
+    ///
+    /// # Errors
+    /// Those of the moment.
+    pub(super) fn key_of(&self, expr: &Expr) -> Result<Option<usize>, SqlError> {
         let simple = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
         if !simple && self.keys.iter().all(|(text, _)| slot_of_text(text).is_some()) {
-            return None;
+            return Ok(None);
         }
-        let text = canonical(expr, self.from)?;
-        self.keys.iter().find(|(key, _)| *key == text).map(|(_, slot)| *slot)
+        let Some(text) = canonical(expr, self.from)? else { return Ok(None) };
+        Ok(self.keys.iter().find(|(key, _)| *key == text).map(|(_, slot)| *slot))
     }
 
     /// The slot of an aggregate's value.
@@ -119,7 +122,7 @@ impl<'s> Grouping<'s> {
         if function_name(&function.name).is_some_and(|(_, name)| name == "grouping") {
             return self.grouping(&function);
         }
-        let text = canonical(&Expr::Function(function.clone()), self.from);
+        let text = canonical(&Expr::Function(function.clone()), self.from)?;
         if let Some(place) = text.as_ref().and_then(|text| self.texts.iter().position(|known| known == text)) {
             return Ok(slot_expr(self.first + place));
         }
@@ -149,12 +152,12 @@ impl Grouping<'_> {
         }
         let place = |arg: &Expr| {
             let text = canonical(arg, self.from)?;
-            self.keys.iter().position(|(key, _)| *key == text)
+            text.and_then(|text| self.keys.iter().position(|(key, _)| *key == text)).ok_or_else(|| {
+                let message = "arguments to GROUPING must be grouping expressions of the associated query level";
+                SqlError::new(SqlState::GROUPING_ERROR, message)
+            })
         };
-        let Some(keys) = args.iter().map(place).collect::<Option<Vec<usize>>>() else {
-            let message = "arguments to GROUPING must be grouping expressions of the associated query level";
-            return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
-        };
+        let keys = args.iter().map(place).collect::<Result<Vec<usize>, SqlError>>()?;
         self.calls.push(AggregateCall {
             function: Aggregate::Grouping,
             args: Vec::new(),
@@ -211,11 +214,14 @@ impl VisitorMut for Canonical<'_, '_> {
 
 /// The text of an expression with its columns resolved: equal for expressions that mean the same column or call. `None` for what
 /// holds a subquery or a name that is not known.
-pub(super) fn canonical(expr: &Expr, scope: &Scope<'_>) -> Option<String> {
+///
+/// # Errors
+/// Those of the moment.
+pub(super) fn canonical(expr: &Expr, scope: &Scope<'_>) -> Result<Option<String>, SqlError> {
     let mut copy = expr.clone();
     match copy.visit(&mut Canonical(scope)) {
-        ControlFlow::Continue(()) => written(copy).ok(),
-        ControlFlow::Break(()) => None,
+        ControlFlow::Continue(()) => written(copy).map(Some),
+        ControlFlow::Break(()) => Ok(None),
     }
 }
 

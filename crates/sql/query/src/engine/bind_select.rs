@@ -379,7 +379,7 @@ impl Binder<'_> {
         let Grouped { node, from, items, order, having, mut keys, sets } = grouped;
         let grouped_keys = keys.len();
         if sets.is_empty() {
-            keys.extend(dependent_columns(from, &keys));
+            keys.extend(dependent_columns(from, &keys)?);
         }
         let mut after = Scope::inside(Some(outer));
         after.relations.clone_from(&from.relations);
@@ -387,7 +387,7 @@ impl Binder<'_> {
         let mut named = Vec::with_capacity(keys.len());
         for key in &keys {
             // Keys may be slots already: the text they are found by is the one before their names were resolved.
-            let text = canonical(key, from);
+            let text = canonical(key, from)?;
             let taken = self.take(key.clone(), from, Clause::plain("GROUP BY"))?;
             let scalar = self.compile(taken, from)?;
             let scalar = self.known(scalar)?;
@@ -648,9 +648,11 @@ fn place_of_key(keys: &mut Vec<Expr>, key: Expr) -> usize {
 }
 
 /// Columns that depend on the keys: those of tables whose whole primary key is among them.
-fn dependent_columns(from: &Scope<'_>, keys: &[Expr]) -> Vec<Expr> {
-    let slots: Vec<usize> =
-        keys.iter().filter_map(|key| canonical(key, from)).filter_map(|text| slot_of_text(&text)).collect();
+fn dependent_columns(from: &Scope<'_>, keys: &[Expr]) -> Result<Vec<Expr>, SqlError> {
+    let mut slots = Vec::new();
+    for key in keys {
+        slots.extend(canonical(key, from)?.and_then(|text| slot_of_text(&text)));
+    }
     let mut out = Vec::new();
     for (number, relation) in from.relations.iter().enumerate() {
         let Some(Relation::Table(table)) = relation.table.as_deref() else { continue };
@@ -667,7 +669,7 @@ fn dependent_columns(from: &Scope<'_>, keys: &[Expr]) -> Vec<Expr> {
             );
         }
     }
-    out
+    Ok(out)
 }
 
 fn place_slot(place: &Place) -> Option<usize> {

@@ -215,7 +215,7 @@ impl Taker<'_, '_, '_, '_> {
             return Ok(());
         }
         if let Some(grouping) = &mut self.grouping
-            && let Some(slot) = grouping.key_of(expr)
+            && let Some(slot) = grouping.key_of(expr)?
         {
             *expr = slot_expr(slot);
             return Ok(());

@@ -176,7 +176,7 @@ pub fn call(name: &str, args: &[Value], context: &Statement) -> Result<Value, Sq
             constraint_definition(oid(&args[0], context)?, pretty, context)?.map_or(Value::Null, text)
         }
         "pg_get_viewdef" => match context.catalog.relation_by_id(oid(&args[0], context)?)?.as_deref() {
-            Some(Relation::View(view)) => text(format!(" {};", view_definition(view))),
+            Some(Relation::View(view)) => text(format!(" {};", view_definition(view)?)),
             _ => Value::Null,
         },
         "pg_get_userbyid" => text(if oid(&args[0], context)? == super::OWNER_OID {

@@ -1,0 +1,133 @@
+//! Statements that try things (whether a text still means the same, whether two expressions are one) and are ended while they try: that is
+//! no answer to what was tried.
+
+use super::{Rows, run};
+use sql::transaction::memory::MemoryKv;
+use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Kv, KvError, Transaction};
+use sql::work::{UNITS_PER_LOOK, step};
+use sql::{Database, DatabaseOptions, Session, SqlError, Startup};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// Raises the interrupt when the clock is read so often: each look reads it.
+struct Counted {
+    kv: MemoryKv,
+    interrupt: Interrupt,
+    left: Arc<AtomicI64>,
+}
+
+impl Kv for Counted {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        self.kv.begin(options)
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn now_us(&self) -> i64 {
+        self.kv.now_us()
+    }
+    fn monotonic_us(&self) -> i64 {
+        if self.left.fetch_sub(1, Relaxed) == 1 {
+            self.interrupt.raise();
+        }
+        self.kv.now_us()
+    }
+    fn freshest(&self, least: clock::Timestamp) -> clock::Timestamp {
+        self.kv.freshest(least)
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        self.kv.internal_table(name)
+    }
+}
+
+struct World {
+    session: Session,
+    left: Arc<AtomicI64>,
+}
+
+/// What a statement gives in a block of its own, and what the view is then.
+type Outcome = Result<(Vec<String>, Vec<String>), SqlError>;
+
+impl World {
+    fn new() -> World {
+        let (interrupt, left) = (Interrupt::default(), Arc::new(AtomicI64::new(i64::MAX)));
+        let kv = Counted { kv: MemoryKv::new(), interrupt: interrupt.clone(), left: left.clone() };
+        let db = Database::open(Arc::new(kv), DatabaseOptions::default()).expect("open");
+        let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+        World { session: Session::new(db, startup, interrupt).expect("session"), left }
+    }
+    fn attempt(&mut self, sql: &str) -> Outcome {
+        run(&mut self.session, "BEGIN");
+        let mut out = Rows::default();
+        let done = self.session.simple_query(sql, &mut out);
+        self.left.store(i64::MAX, Relaxed);
+        let view = match done {
+            Ok(()) => Ok(run(&mut self.session, "SELECT pg_get_viewdef('v'::regclass)")),
+            Err(error) => Err(error),
+        };
+        run(&mut self.session, "ROLLBACK");
+        view.map(|view| (out.rows, view))
+    }
+}
+
+/// Long enough for a look in each pass over it.
+const TEXT_BYTES: usize = UNITS_PER_LOOK / 8;
+
+fn statements() -> Vec<String> {
+    let long = "x".repeat(TEXT_BYTES);
+    vec![
+        format!("CREATE OR REPLACE VIEW v (p, q) AS SELECT a, '{long}'::text FROM t WHERE d > '2/1/2026'"),
+        "ALTER TABLE t RENAME COLUMN a TO z".into(),
+        "ALTER TABLE t RENAME TO u".into(),
+        "ALTER VIEW v RENAME COLUMN p TO r".into(),
+        "ALTER TABLE t DROP COLUMN spare".into(),
+        "ALTER SCHEMA s RENAME TO s2".into(),
+        "CREATE INDEX ON t (spare) WHERE d > '2/1/2026'".into(),
+        format!("SELECT length(c || '{long}'), count(*) FROM t GROUP BY c || '{long}', t.a HAVING length(c || '{long}') > 1"),
+        format!("SELECT grouping(c || '{long}') FROM t GROUP BY ROLLUP (c || '{long}')"),
+        "SELECT length(pg_get_viewdef('v'::regclass))".into(),
+    ]
+}
+
+fn world() -> World {
+    let mut world = World::new();
+    let long = "y".repeat(TEXT_BYTES);
+    run(
+        &mut world.session,
+        "CREATE SCHEMA s; SET search_path = s, s2, public; SET DateStyle = 'ISO, MDY';
+         CREATE TABLE t (a int PRIMARY KEY, c text, spare int, d date); INSERT INTO t VALUES (1, 'c', 1, '2026-03-01')",
+    );
+    run(&mut world.session, &format!("CREATE VIEW v (p, q) AS SELECT a, '{long}'::text FROM t WHERE d > '2/1/2026'"));
+    world
+}
+
+#[test]
+fn who_is_cancelled_while_he_tries_is_cancelled() {
+    let mut world = world();
+    for sql in statements() {
+        let shown = &sql[..sql.len().min(60)];
+        let whole = world.attempt(&sql).unwrap_or_else(|e| panic!("{shown}: {e}"));
+        let mut cancelled = 0;
+        // Looks lie elsewhere where something was done before.
+        for phase in 0..2 {
+            for after in 1.. {
+                step(UNITS_PER_LOOK).unwrap();
+                step(phase * UNITS_PER_LOOK / 2).unwrap();
+                world.left.store(after, Relaxed);
+                let outcome = world.attempt(&sql);
+                match outcome {
+                    Ok(done) => {
+                        assert!(done == whole, "{shown}: another answer, cancelled at the look {after}");
+                        break;
+                    }
+                    Err(error) => assert_eq!(error.state.as_str(), "57014", "{shown} at the look {after}: {error}"),
+                }
+                cancelled += 1;
+            }
+        }
+        assert!(cancelled >= 2, "{shown}: {cancelled} looks");
+    }
+}
