@@ -431,9 +431,7 @@ impl<E: Engine> Core<E> {
             // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.
             let changed = match &one.end {
                 _ if one.since < collected => Some((told_of(&one.start, one.end.as_ref()), collected)),
-                None => {
-                    versions.version_between(&one.start, one.since, target)?.map(|at| (one.start.clone(), at))
-                }
+                None => versions.version_between(&one.start, one.since, target)?.map(|at| (one.start.clone(), at)),
                 Some(end) => {
                     let span = bounded(&Span { start: one.start.clone(), end: end.clone() });
                     versions.version_between_in(&span, one.since, target)?

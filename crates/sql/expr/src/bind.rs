@@ -4,6 +4,7 @@ use super::coerce::coerce;
 use super::fold::{fold, settle};
 use super::{Expr, Parameters, Scope, bind_function, bind_operator, resolve};
 use crate::syntax::depth;
+use crate::syntax::forms::{no_fields_here, spread};
 use crate::types::EvalSettings;
 use crate::types::{CastKind, Field, Interval, IntervalModifier, Numeric, ObjectNames, SqlType, Value, cannot_cast};
 use crate::work::Pace;
@@ -205,6 +206,7 @@ impl Binder<'_> {
             E::Function(function) => bind_function::bind(self, function),
             E::Tuple(fields) => Ok(Expr::Row(self.row_fields(fields)?)),
             E::Array(array) => self.array(&array.elem, None),
+            E::CompoundFieldAccess { .. } if spread(expr).is_some() => Err(no_fields_here().into()),
             E::CompoundFieldAccess { root, access_chain } => self.subscripts(root, access_chain),
             E::Collate { expr, collation } => self.collate(expr, collation),
             E::Exists { .. } | E::Subquery(_) | E::InSubquery { .. } => Err(BindError::NeedsEngine("a subquery")),

@@ -11,9 +11,9 @@
 //! **Caveats.** `now`, `today` and their kin stay as they are written, and mean the moment of execution. What is no literal (`'01/02/' || '2020'`)
 //! is read when it is run, in PostgreSQL too.
 
-use crate::{Attempt, SqlError};
 use crate::types::EvalSettings;
 use crate::types::{SqlType, Value, is_special_time};
+use crate::{Attempt, SqlError};
 use sqlparser::ast::{self, Expr, VisitMut, visit_expressions_mut};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -61,10 +61,10 @@ impl Run<'_> {
             return Ok(text);
         }
         let mut expr = parse(&text)?;
-        let (mut wrong, mut literals) = (None, Vec::new());
+        let (mut wrong, mut settled) = (None, false);
         let _ = ast::visit_expressions_mut(&mut expr, |part| match self.settle_call(part) {
-            Ok(literal) => {
-                literals.extend(literal);
+            Ok(found) => {
+                settled |= found;
                 ControlFlow::Continue(())
             }
             Err(error) => {
@@ -75,40 +75,38 @@ impl Run<'_> {
         if let Some(error) = wrong {
             return Err(error);
         }
-        if literals.is_empty() {
-            return Ok(text);
-        }
-        // The library shouts names of types that it knows.
-        let shouted = |literal: &String| literal.replace("::regclass", "::REGCLASS");
-        Ok(literals.iter().fold(written(expr)?, |text, literal| text.replace(&shouted(literal), literal)))
+        if settled { written(expr) } else { Ok(text) }
     }
 
-    /// The literal that took the place of a sequence's name, if there was one.
-    fn settle_call(&self, expr: &mut ast::Expr) -> Result<Option<String>, SqlError> {
-        let ast::Expr::Function(call) = expr else { return Ok(None) };
+    /// Puts the one literal of a sequence in the place of whatever names it; whether there was one.
+    fn settle_call(&self, expr: &mut ast::Expr) -> Result<bool, SqlError> {
+        let ast::Expr::Function(call) = expr else { return Ok(false) };
         let known = call.name.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.to_ascii_lowercase());
         if !known.is_some_and(|name| SEQUENCE_FUNCTIONS.contains(&name.as_str())) {
-            return Ok(None);
+            return Ok(false);
         }
-        let ast::FunctionArguments::List(list) = &mut call.args else { return Ok(None) };
+        let ast::FunctionArguments::List(list) = &mut call.args else { return Ok(false) };
         let Some(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument))) = list.args.first_mut() else {
-            return Ok(None);
+            return Ok(false);
         };
         let literal = match &*argument {
             ast::Expr::Cast { expr, data_type: ast::DataType::Regclass, .. } => expr.as_ref(),
             other => other,
         };
         let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) = literal else {
-            return Ok(None);
+            return Ok(false);
         };
         let mut parts = split_name(text)?;
         let name = parts.pop().unwrap_or_default();
         let named = Name { database: None, schema: parts.pop(), name };
         let Some(relation) = self.relation(&named)? else { return Err(undefined(ObjectKind::Table, &named)) };
-        let Some(schema) = self.catalog().schema_by_id(snapshot::schema_of(&relation)) else { return Ok(None) };
-        let literal = sequence_literal(&schema.name, &named.name);
-        *argument = parse(&literal)?;
-        Ok(Some(literal))
+        let Some(schema) = self.catalog().schema_by_id(snapshot::schema_of(&relation)) else { return Ok(false) };
+        *argument = parse(&sequence_literal(&schema.name, &named.name))?;
+        if let ast::Expr::Cast { data_type, .. } = argument {
+            // The library shouts names of types that it knows, and whoever looks for what draws from a sequence looks for the literal.
+            *data_type = ast::DataType::Custom(ast::Ident::new("regclass").into(), Vec::new());
+        }
+        Ok(true)
     }
 
     /// An expression over the columns of a table (by slot), as a value of a type.

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::column::{sequence_default, sequence_literal};
-use super::run::{undefined, wrong_kind};
+use super::run::{no_relation, undefined, wrong_kind};
 use super::view_text::Change;
 use crate::catalog::{Named, Oid, Relation, Schema, Sequence, Table, snapshot};
 use crate::syntax::{Name, ObjectKind};
@@ -21,7 +21,7 @@ impl Run<'_> {
             ObjectKind::Database => self.rename_database(&name.name, to)?,
             _ => match self.named(name)? {
                 None if if_exists => self.notice(format!("relation \"{name}\" does not exist, skipping")),
-                None => return Err(undefined(kind, name)),
+                None => return Err(no_relation(name)),
                 Some(Named::Index { table, index }) => self.rename_index_of(table, index, to)?,
                 // PostgreSQL lets ALTER TABLE rename any relation.
                 Some(Named::Relation(id)) => self.rename_relation(kind, name, id, to)?,
@@ -49,7 +49,7 @@ impl Run<'_> {
 
     fn rename_relation(&mut self, kind: ObjectKind, name: &Name, id: Oid, to: &str) -> Result<(), SqlError> {
         let Some(relation) = self.catalog().relation(id).map(|r| (**r).clone()) else {
-            return Err(undefined(kind, name));
+            return Err(no_relation(name));
         };
         self.free_in(snapshot::schema_of(&relation), to)?;
         let schema = self.catalog().schema_by_id(snapshot::schema_of(&relation)).map(|s| s.name.clone());
@@ -121,7 +121,7 @@ impl Run<'_> {
                 self.notice(format!("relation \"{name}\" does not exist, skipping"));
                 return Ok(alter_tag(kind));
             }
-            return Err(undefined(kind, name));
+            return Err(no_relation(name));
         };
         let schema = self.schema_named(schema)?;
         if snapshot::schema_of(&relation) == schema.id {

@@ -281,15 +281,18 @@ impl<'a> Run<'a> {
 /// 42P01 and its kind.
 pub(super) fn undefined(kind: ObjectKind, name: &Name) -> SqlError {
     match kind {
-        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
-            SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
-        }
+        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => no_relation(name),
         ObjectKind::Index => SqlError::new(SqlState::UNDEFINED_OBJECT, format!("index \"{name}\" does not exist")),
         ObjectKind::Schema => SqlError::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist")),
         ObjectKind::Database => {
             SqlError::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
         }
     }
+}
+
+/// 42P01: ALTER says it of an index, too.
+pub(super) fn no_relation(name: &Name) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
 }
 
 /// 42809

@@ -1,10 +1,10 @@
 //! ALTER TABLE and ALTER INDEX .. SPLIT AT VALUES: range boundaries at rows of the primary key, and at entries of an index. Takes effect at once, and stays.
 
 use super::Run;
-use super::run::{undefined, wrong_kind};
+use super::run::{no_relation, wrong_kind};
 use crate::catalog::{Index, Named, ROW_ID_COLUMN, Table};
 use crate::encoding::key;
-use crate::syntax::{Name, ObjectKind};
+use crate::syntax::Name;
 use crate::transaction::Admin;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
@@ -29,10 +29,10 @@ impl Run<'_> {
                 self.notice(format!("relation \"{name}\" does not exist, skipping"));
                 return Ok("ALTER INDEX");
             }
-            None => return Err(undefined(ObjectKind::Index, name)),
+            None => return Err(no_relation(name)),
         };
         let index = std::iter::once(&table.primary).chain(&table.indexes).find(|known| known.id == index);
-        let index = index.ok_or_else(|| undefined(ObjectKind::Index, name))?;
+        let index = index.ok_or_else(|| no_relation(name))?;
         self.split_at(&table, index, &format!("the index \"{}\"", index.name), rows)?;
         Ok("ALTER INDEX")
     }

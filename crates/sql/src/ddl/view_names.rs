@@ -11,10 +11,10 @@ use crate::catalog::View;
 use crate::engine::journal::{Notes, names_of};
 use crate::identifier::fold;
 use crate::plan;
-use crate::{Attempt, SqlError};
 use crate::syntax::Command;
 use crate::syntax::marks::written;
 use crate::syntax::view::{column_label, label, listed, names, query_of};
+use crate::{Attempt, SqlError};
 use sqlparser::ast::{Distinct, Expr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value};
 
 /// A text with the names in its select list; `None` where there is no such list.
@@ -46,11 +46,8 @@ fn name_body(body: &mut SetExpr, view: &View, notes: &Notes) -> Result<Option<Ve
             let columns = (1..=view.columns.len()).map(|at| format!("column{at}"));
             let labels: Vec<String> = columns.collect();
             let items: Vec<String> = labels.iter().map(|column| format!("\"*VALUES*\".{column}")).collect();
-            let around = query_of(&format!(
-                "SELECT {} FROM ({}) AS \"*VALUES*\"",
-                items.join(", "),
-                written(body.clone())?
-            ))?;
+            let around =
+                query_of(&format!("SELECT {} FROM ({}) AS \"*VALUES*\"", items.join(", "), written(body.clone())?))?;
             let Some(around) = around else { return Ok(None) };
             *body = *around.body;
             name_body(body, view, notes)

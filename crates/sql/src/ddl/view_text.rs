@@ -6,13 +6,13 @@
 
 use super::Run;
 use super::view::qualified;
-use crate::{Attempt, SqlError};
 use crate::catalog::{Oid, Relation, View, snapshot};
 use crate::engine::journal::{Notes, names_of, place_of_item};
 use crate::identifier::{fold, is_bare};
 use crate::syntax::marks::written;
 use crate::syntax::view::{column_label, query_of};
 use crate::syntax::{Command, Name};
+use crate::{Attempt, SqlError};
 use sqlparser::ast::{
     self, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
     Statement, TableAlias, TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,

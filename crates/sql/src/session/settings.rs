@@ -274,10 +274,19 @@ pub fn split_list(value: &str) -> Vec<String> {
     let mut items = Vec::new();
     let mut rest = value.trim();
     while !rest.is_empty() {
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let end = quoted.find('"').unwrap_or(quoted.len());
-            items.push(quoted[..end].to_string());
-            rest = quoted.get(end + 1..).unwrap_or("").trim_start().trim_start_matches(',').trim_start();
+        if let Some(mut quoted) = rest.strip_prefix('"') {
+            let mut item = String::new();
+            loop {
+                let (part, tail) = quoted.split_once('"').unwrap_or((quoted, ""));
+                item.push_str(part);
+                quoted = tail;
+                // Two quotes are one within the name.
+                let Some(tail) = quoted.strip_prefix('"') else { break };
+                item.push('"');
+                quoted = tail;
+            }
+            items.push(item);
+            rest = quoted.trim_start().trim_start_matches(',').trim_start();
         } else {
             let (item, tail) = rest.split_once(',').unwrap_or((rest, ""));
             items.push(item.trim().to_lowercase());

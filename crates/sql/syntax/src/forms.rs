@@ -18,6 +18,7 @@
 //! ones (from the right to the left), and nothing descends.
 
 use crate::identifier::keyword::{self, Category};
+use crate::{SqlError, SqlState};
 use sqlparser::ast::{AccessExpr, Expr};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
@@ -95,6 +96,11 @@ pub fn spread(expr: &Expr) -> Option<&Expr> {
         },
         _ => None,
     }
+}
+
+/// 0A000: where there is no list that they could stand in.
+pub fn no_fields_here() -> SqlError {
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "row expansion via \"*\" is not supported here")
 }
 
 /// Marks a token that is left out at the end; the library's own end is no token of a text.

@@ -5,6 +5,7 @@ use super::control::modes;
 use super::ddl::DefaultChange;
 use super::reader::{Reader, string_of};
 use crate::SqlError;
+use crate::identifier::quote_identifier;
 use sqlparser::tokenizer::Token;
 
 pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
@@ -80,7 +81,13 @@ fn set_value(r: &mut Reader) -> Result<Command, SqlError> {
         }
         name
     };
-    let value = if r.take("DEFAULT") { None } else { Some(values(r)?) };
+    let value = if r.take("DEFAULT") {
+        None
+    } else if LISTS_OF_NAMES.contains(&name.as_str()) {
+        Some(r.separated(listed_name)?.join(", "))
+    } else {
+        Some(values(r)?)
+    };
     Ok(Command::Set { local, name, value })
 }
 
@@ -127,6 +134,27 @@ fn zone(r: &mut Reader) -> Result<String, SqlError> {
         return Ok(format!("interval '{}{}'", text.replace('\'', ""), if hours { " hours" } else { "" }));
     }
     values(r)
+}
+
+/// Settings whose items are names, however they are written: PostgreSQL's `GUC_LIST_QUOTE` (guc.c of PostgreSQL 15).
+const LISTS_OF_NAMES: &[&str] = &[
+    "search_path",
+    "temp_tablespaces",
+    "local_preload_libraries",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "unix_socket_directories",
+];
+
+/// An item of such a setting, in quotes where it needs them: a literal is one name as it stands, commas and capitals included.
+fn listed_name(r: &mut Reader) -> Result<String, SqlError> {
+    let name = match r.peek() {
+        Some(token) if let Some(text) = string_of(token) => text,
+        Some(Token::Word(word)) if word.quote_style.is_some() => word.value.clone(),
+        _ => return value(r),
+    };
+    r.next();
+    Ok(quote_identifier(&name))
 }
 
 /// A list of values, joined by commas; identifiers of a list are quoted where they must be.

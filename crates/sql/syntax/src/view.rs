@@ -2,9 +2,9 @@
 
 use super::forms::spread;
 use super::{Command, output_name};
-use crate::{Attempt, SqlError};
 use crate::catalog::View;
 use crate::identifier::{fold, quote_identifier};
+use crate::{Attempt, SqlError};
 use sqlparser::ast::{AccessExpr, Expr, FunctionArguments, Query, SelectItem, SetExpr, Statement};
 
 /// What an item of FROM is called that exists for its list of names.

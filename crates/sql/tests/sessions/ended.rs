@@ -86,7 +86,9 @@ fn statements() -> Vec<String> {
         "ALTER TABLE t DROP COLUMN spare".into(),
         "ALTER SCHEMA s RENAME TO s2".into(),
         "CREATE INDEX ON t (spare) WHERE d > '2/1/2026'".into(),
-        format!("SELECT length(c || '{long}'), count(*) FROM t GROUP BY c || '{long}', t.a HAVING length(c || '{long}') > 1"),
+        format!(
+            "SELECT length(c || '{long}'), count(*) FROM t GROUP BY c || '{long}', t.a HAVING length(c || '{long}') > 1"
+        ),
         format!("SELECT grouping(c || '{long}') FROM t GROUP BY ROLLUP (c || '{long}')"),
         "SELECT length(pg_get_viewdef('v'::regclass))".into(),
     ]

@@ -261,6 +261,9 @@ fn array_fill(values: &[Value], arguments: &Arguments<'_>) -> R {
     let mut lower = vec![1; lengths.values.len()];
     if values.len() > 2 {
         let bounds = array_at(values, 2)?;
+        if bounds.dimensions.len() > 1 {
+            return Err(wrong("Dimension array must be one dimensional."));
+        }
         if bounds.values.len() != lower.len() {
             return Err(wrong("Low bound array has different size than dimensions array."));
         }

@@ -12,6 +12,7 @@ use crate::expr::operator_named;
 use crate::expr::row_fields;
 use crate::identifier::fold;
 use crate::pg_catalog::functions;
+use crate::syntax::forms::{no_fields_here, spread};
 use crate::types::{RegKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -366,6 +367,9 @@ impl Taker<'_, '_, '_, '_> {
 
     /// `t.column[1]`, `(f(x)).field`
     fn access(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
+        if spread(expr).is_some() {
+            return Err(no_fields_here());
+        }
         let Expr::CompoundFieldAccess { root, access_chain } = expr else { return Ok(()) };
         // The parser reads t.column[1] as a chain that starts at t.
         while let (Expr::Identifier(_) | Expr::CompoundIdentifier(_), Some(AccessExpr::Dot(Expr::Identifier(field)))) =
