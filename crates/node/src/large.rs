@@ -94,7 +94,11 @@ impl<E: Engine> VersionStore for Unwritten<'_, E> {
     fn index_may_have_changed(&self, key: &[u8], since: Timestamp) -> bool {
         !matches!(self.since, Some((_, false))) && self.store.index_may_have_changed(key, since)
     }
-    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<(bytes::Bytes, Timestamp)>, StoreError> {
+    fn span_changed_since(
+        &self,
+        span: &Span,
+        since: Timestamp,
+    ) -> Result<Option<(bytes::Bytes, Timestamp)>, StoreError> {
         let bounds = bounded(span);
         let within = |key: &[u8], ts: Timestamp| ts > since && bounds.start[..] <= *key && *key < bounds.end[..];
         match self.since.and_then(|(arrivals, _)| self.store.0.arrived_since(arrivals, within)) {
