@@ -4,6 +4,7 @@
 //! one hears of the other, as both write that record.
 
 use super::Oid;
+use crate::types::SettingSource;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -59,10 +60,18 @@ impl Defaults {
     }
 
     /// What a session of a role in a database begins with: what is said later goes before. As in PostgreSQL what is said of a role goes before what is said of a database.
-    pub fn of_session(&self, database: Oid, role: Oid) -> impl Iterator<Item = (&str, &str)> {
-        let in_order = [(0, 0), (database, 0), (0, role), (database, role)];
-        let rows = in_order.into_iter().filter_map(|key| self.0.iter().find(move |of| (of.database, of.role) == key));
-        rows.flat_map(|of| of.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    pub fn of_session(&self, database: Oid, role: Oid) -> impl Iterator<Item = (SettingSource, &str, &str)> {
+        let in_order = [
+            (SettingSource::Global, (0, 0)),
+            (SettingSource::Database, (database, 0)),
+            (SettingSource::Role, (0, role)),
+            (SettingSource::RoleInDatabase, (database, role)),
+        ];
+        let found = move |key| self.0.iter().find(move |of| (of.database, of.role) == key);
+        let rows = in_order.into_iter().filter_map(move |(source, key)| Some((source, found(key)?)));
+        rows.flat_map(|(source, of)| {
+            of.settings.iter().map(move |(name, value)| (source, name.as_str(), value.as_str()))
+        })
     }
 }
 
@@ -76,7 +85,7 @@ mod tests {
         for (database, role, value) in [(5, 10, "both"), (0, 10, "role"), (5, 0, "database"), (0, 0, "all")] {
             all.set(database, role, "a", Some(value.to_owned()));
         }
-        let last = |all: &Defaults, database| all.of_session(database, 10).last().map(|(_, value)| value.to_owned());
+        let last = |all: &Defaults, database| all.of_session(database, 10).last().map(|(_, _, value)| value.to_owned());
         assert_eq!(last(&all, 5).as_deref(), Some("both"));
         assert_eq!(last(&all, 6).as_deref(), Some("role"));
         all.set(5, 10, "a", None);

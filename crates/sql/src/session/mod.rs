@@ -46,7 +46,9 @@ mod token;
 mod zone;
 
 pub use crate::types::VALUE_BYTES_MAX;
-pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show as setting_shown};
+pub(crate) use settings::{
+    about as setting_about, all as all_settings, milliseconds as duration_ms, show as setting_shown,
+};
 pub use startup::{Executed, Startup, TransactionStatus};
 pub use system::WholeSystem;
 pub use text_cache::{GENERATION_TEXT_BYTES_MAX, TextCache};
@@ -63,6 +65,7 @@ use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SHOWN_QUERY_BYTES_MAX, SessionState};
 use crate::syntax::Modes;
 use crate::transaction::{BeginOptions, Consistency, Interrupt, KvError, Patience};
+use crate::types::SettingSource;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::work::{Limits, Pace, Purse};
 use crate::{SqlError, SqlState, catalog, stack};
@@ -183,9 +186,9 @@ impl Session {
         let (database, catalog, view_at) = find_database(&db, name, &patience)?;
         let mut settings = Settings::new(user, &database.name, startup.backend_pid, &db.options);
         let (mut start_notices, mut token) = (Vec::new(), None);
-        for (name, value) in catalog.defaults().of_session(database.id, ROLE_OID) {
+        for (source, name, value) in catalog.defaults().of_session(database.id, ROLE_OID) {
             // It was sound when it was set. If it is not any more, nobody could connect to take it back.
-            if let Err(e) = settings.set(name, Some(value)) {
+            if let Err(e) = settings.set_by(source, name, Some(value)) {
                 start_notices.push(e);
             }
         }
@@ -193,7 +196,7 @@ impl Session {
             if name.eq_ignore_ascii_case("timeball.token") {
                 token = Some(value);
             } else if !matches!(name.as_str(), "user" | "database" | "replication" | "options") {
-                match settings.set(&name.to_lowercase(), Some(value)) {
+                match settings.set_by(SettingSource::Client, &name.to_lowercase(), Some(value)) {
                     // What the session cannot give is not worth a connection: the client is told, and what it has instead. In
                     // another encoding, though, it would misread every text.
                     Err(e)
@@ -208,7 +211,7 @@ impl Session {
         }
         // What the client calls itself goes before what its options say.
         if !startup.application_name.is_empty() {
-            settings.set("application_name", Some(&startup.application_name))?;
+            settings.set_by(SettingSource::Client, "application_name", Some(&startup.application_name))?;
         }
         settings.seal();
         let deadline = patience.deadline.clone();

@@ -4,6 +4,7 @@ use super::setting_table::{Kind, find, parse_duration_us, show_duration, show_du
 use crate::context::EvalSettings;
 use crate::database::DatabaseOptions;
 use crate::transaction::{Consistency, Isolation, SnapshotAge, Uncertainty};
+use crate::types::{SettingAbout, SettingSource};
 use crate::{SqlError, SqlState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,7 +73,12 @@ impl Settings {
         }
         let values: Arc<BTreeMap<String, String>> =
             Arc::new(fixed.into_iter().map(|(n, v)| (n.to_string(), v)).collect());
+        let by_start =
+            values.keys().filter(|name| !matches!(name.as_str(), "session_authorization" | "server_version"));
+        let by_start = by_start.flat_map(|name| [true, false].map(|reset| (reset, name.clone())));
+        let sources = Arc::new(by_start.map(|key| (key, SettingSource::CommandLine)).collect());
         Settings::of(Arc::new(EvalSettings {
+            sources,
             user: user.into(),
             database: database.into(),
             backend_pid,
@@ -134,6 +140,9 @@ impl Settings {
     pub fn seal(&mut self) {
         let eval = Arc::make_mut(&mut self.eval);
         eval.initial = eval.values.clone();
+        let now = eval.sources.iter().filter(|((of_reset, _), _)| !of_reset);
+        let initial = now.map(|((_, name), source)| ((true, name.clone()), *source)).collect::<Vec<_>>();
+        Arc::make_mut(&mut eval.sources).extend(initial);
     }
 
     /// SET, or RESET without a value.
@@ -141,6 +150,14 @@ impl Settings {
     /// # Errors
     /// 42704 for an unknown name, 55P02 for one that cannot be changed, 22023 for a bad value.
     pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        self.set_by(SettingSource::Session, name, value)
+    }
+
+    /// As [`Settings::set`], where somebody else says it.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn set_by(&mut self, source: SettingSource, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let name = match name {
             "time zone" => "timezone",
             "role" => "role",
@@ -153,6 +170,8 @@ impl Settings {
         if name.starts_with("timeball.") && known.is_none() {
             return Err(unknown(name));
         }
+        let by_reset = || self.eval.sources.get(&(true, name.to_string())).copied().unwrap_or_default();
+        let source = if value.is_some() { source } else { by_reset() };
         let value = match value {
             Some(value) => value.to_string(),
             None => match self.eval.initial.get(name) {
@@ -164,7 +183,9 @@ impl Settings {
             Some(s) => self.apply(s.name, s.kind, &value)?,
             None => value,
         };
-        Arc::make_mut(&mut Arc::make_mut(&mut self.eval).values).insert(name.into(), shown);
+        let eval = Arc::make_mut(&mut self.eval);
+        Arc::make_mut(&mut eval.values).insert(name.into(), shown);
+        Arc::make_mut(&mut eval.sources).insert((false, name.into()), source);
         Ok(())
     }
 
@@ -257,6 +278,30 @@ pub fn show(eval: &EvalSettings, name: &str) -> Option<String> {
         Some(value) => Some(value.clone()),
         None => find(name).map(|s| s.default.to_string()),
     }
+}
+
+/// What is to be known of a setting beside its value; `None` if there is none of that name.
+pub fn about(eval: &EvalSettings, name: &str) -> Option<SettingAbout> {
+    let known = find(name);
+    if known.is_none() && !eval.values.contains_key(name) {
+        return None;
+    }
+    let boot = known.map(|s| s.default.to_string());
+    let (context, vartype) = match known.map(|s| s.kind) {
+        Some(Kind::Fixed) if name.starts_with("timeball.") || name == "max_connections" => ("postmaster", "string"),
+        Some(Kind::Fixed) => ("internal", "string"),
+        Some(Kind::Flag) => ("user", "bool"),
+        Some(Kind::Number(..)) => ("user", "integer"),
+        Some(Kind::OneOf(_)) => ("user", "enum"),
+        _ => ("user", "string"),
+    };
+    Some(SettingAbout {
+        context,
+        vartype,
+        reset: eval.initial.get(name).cloned().or_else(|| boot.clone()),
+        boot,
+        source: eval.sources.get(&(false, name.to_string())).copied().unwrap_or_default(),
+    })
 }
 
 /// Names and descriptions of all settings, in order.

@@ -1,14 +1,18 @@
 //! What functions ask of what stands above them.
 
-use super::{all_settings, duration_ms, setting_shown, setting_trial};
+use super::{all_settings, duration_ms, setting_about, setting_shown, setting_trial};
 use crate::SqlError;
 use crate::pg_catalog::{functions, names};
 use crate::statement::{Statement, System};
-use crate::types::{EvalSettings, ObjectNames, Oid, RegKind, Value};
+use crate::types::{EvalSettings, ObjectNames, Oid, RegKind, SettingAbout, Value};
 use std::sync::Arc;
 
 /// The catalogs of the system and the table of settings, as each session has them.
 pub struct WholeSystem;
+
+fn listed(name: &str, shown: String) -> String {
+    if name.ends_with("_timeout") { duration_ms(&shown).to_string() } else { shown }
+}
 
 impl System for WholeSystem {
     fn resolve(&self, kind: RegKind, name: &str, statement: &Statement) -> Result<Oid, SqlError> {
@@ -24,8 +28,13 @@ impl System for WholeSystem {
         setting_shown(settings, name)
     }
     fn setting_listed(&self, settings: &EvalSettings, name: &str) -> Option<String> {
-        let shown = setting_shown(settings, name)?;
-        Some(if name.ends_with("_timeout") { duration_ms(&shown).to_string() } else { shown })
+        setting_shown(settings, name).map(|shown| listed(name, shown))
+    }
+    fn setting_about(&self, settings: &EvalSettings, name: &str) -> Option<SettingAbout> {
+        let mut about = setting_about(settings, name)?;
+        about.boot = about.boot.map(|shown| listed(name, shown));
+        about.reset = about.reset.map(|shown| listed(name, shown));
+        Some(about)
     }
     fn settings(&self, settings: &EvalSettings) -> Vec<(String, &'static str)> {
         all_settings(settings)

@@ -6,7 +6,7 @@ use crate::memory::MemoryBudget;
 use crate::sequence::Sequences;
 use crate::sessions::Backend;
 use crate::transaction::{Consistency, Deadline, Interrupt, Kv, KvError, Patience, TxnRef};
-use crate::types::{EvalSettings, ObjectNames, Oid, RegKind, Value};
+use crate::types::{EvalSettings, ObjectNames, Oid, RegKind, SettingAbout, Value};
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub trait System: Send + Sync {
     fn setting(&self, settings: &EvalSettings, name: &str) -> Option<String>;
     /// As [`System::setting`], as a table lists it: times without their unit, in milliseconds.
     fn setting_listed(&self, settings: &EvalSettings, name: &str) -> Option<String>;
+    /// What is to be known of a setting beside that, listed likewise; `None` if there is none of that name.
+    fn setting_about(&self, settings: &EvalSettings, name: &str) -> Option<SettingAbout>;
     /// Names and descriptions of all settings, in order.
     fn settings(&self, settings: &EvalSettings) -> Vec<(String, &'static str)>;
     /// What SHOW would show if a setting was given a value (`None`: its default).

@@ -95,3 +95,46 @@ fn defaults_do_not_outlive_their_database() {
         assert_eq!(run(&mut b, "SELECT count(*) FROM pg_db_role_setting"), ["0"], "{of}");
     }
 }
+
+/// `pg_settings`: where a value came from, what RESET goes back to, and what it is where nobody says anything.
+#[test]
+fn settings_say_where_they_come_from() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    run(&mut a, "CREATE DATABASE other");
+    run(&mut a, "ALTER SYSTEM SET timeball.max_staleness = '1s'");
+    run(&mut a, "ALTER SYSTEM SET lock_timeout = '2s'");
+    run(&mut a, "ALTER DATABASE other SET timeball.snapshot_age = '5ms'; ALTER ROLE root SET statement_timeout = '7s'");
+    run(&mut a, "ALTER ROLE root IN DATABASE other SET timeball.consistency = hybrid");
+    let mut b = connect(&db, "other", &[("timeball.report_token", "on"), ("datestyle", "German")]);
+    run(&mut b, "SET lock_timeout = '3s'; SET timeball.commit_wait_budget = '4ms'; SET shop.tenant = 'x'");
+    let about = |session: &mut Session, name: &str| {
+        let columns = "concat_ws('|', source, setting, reset_val, boot_val, context, vartype, sourcefile)";
+        run(session, &format!("SELECT {columns} FROM pg_settings WHERE name = '{name}'")).remove(0)
+    };
+    for (name, said) in [
+        ("timeball.max_staleness", "global|1s|1s|0|user|string"),
+        ("timeball.snapshot_age", "database|5ms|5ms|0|user|string"),
+        ("statement_timeout", "user|7000|7000|0|user|integer"),
+        ("timeball.consistency", "database user|hybrid|hybrid|auto|user|enum"),
+        ("timeball.report_token", "client|on|on|off|user|bool"),
+        ("DateStyle", "client|German, DMY|German, DMY|ISO, MDY|user|string"),
+        ("lock_timeout", "session|3000|2000|0|user|integer"),
+        ("timeball.uncertainty", "default|dynamic|dynamic|dynamic|user|enum"),
+        ("timeball.query_memory_bytes", "command line|268435456|268435456|268435456|user|string"),
+        ("shop.tenant", "session|x|user|string"),
+        ("server_version_num", "default|150018|150018|150018|internal|integer"),
+    ] {
+        assert!(about(&mut b, name).starts_with(said), "{name}: {} and not {said}", about(&mut b, name));
+    }
+    run(&mut b, "RESET lock_timeout; RESET timeball.commit_wait_budget");
+    assert!(about(&mut b, "lock_timeout").starts_with("global|2000|"));
+    assert!(about(&mut b, "timeball.commit_wait_budget").starts_with("default|"));
+    // What holds for a transaction goes with it.
+    run(&mut b, "BEGIN; SET LOCAL timeball.max_staleness = '9s'");
+    assert!(about(&mut b, "timeball.max_staleness").starts_with("session|9s|1s|0|"));
+    run(&mut b, "COMMIT");
+    assert!(about(&mut b, "timeball.max_staleness").starts_with("global|1s|"));
+    run(&mut b, "SET lock_timeout = '3s'; DISCARD ALL");
+    assert!(about(&mut b, "lock_timeout").starts_with("global|2000|"));
+}

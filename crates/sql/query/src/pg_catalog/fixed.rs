@@ -143,6 +143,7 @@ fn settings(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
     let Some(statement) = source.statement else { return rows };
     let (system, modes) = (statement.system, &statement.modes);
     let mut known = BTreeSet::new();
+    let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     for row in &mut rows {
         if let [Value::Text(name), setting, ..] = row.as_mut_slice() {
             let name = name.to_lowercase();
@@ -151,20 +152,43 @@ fn settings(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
             if let Some(shown) = shown {
                 *setting = Value::Text(shown.into());
             }
+            // What belongs to a transaction is PostgreSQL's "override" wherever it came from.
+            let about = system.setting_about(source.settings, &name).filter(|_| !name.starts_with("transaction_"));
+            let told = about.map(|about| {
+                let from = Some(about.source.name().to_string());
+                [("source", from), ("boot_val", about.boot), ("reset_val", about.reset)]
+            });
+            for (column, value) in told.into_iter().flatten() {
+                if let (Some(cell), Some(value)) = (place(column).and_then(|at| row.get_mut(at)), value) {
+                    *cell = Value::Text(value.into());
+                }
+            }
             known.insert(name);
         }
     }
     for (name, description) in system.settings(source.settings).into_iter().filter(|(name, _)| !known.contains(name)) {
         let of_transaction = modes.shown(&name).map(str::to_string);
         let shown = of_transaction.or_else(|| system.setting(source.settings, &name)).unwrap_or_default();
+        let about = system.setting_about(source.settings, &name);
+        let (context, vartype) = about.as_ref().map_or(("user", "string"), |about| (about.context, about.vartype));
+        let from = about.as_ref().map_or_else(Default::default, |about| about.source);
         let row = RowBuilder::new(table)
             .set("name", name.as_str())
             .set("setting", shown)
             .set("category", "Others")
             .set("short_desc", description)
-            .set("context", "user")
-            .set("vartype", "string")
-            .set("source", if source.settings.values.contains_key(&name) { "session" } else { "default" });
+            .set("context", context)
+            .set("vartype", vartype)
+            .set("source", from.name())
+            .set("pending_restart", false);
+        let row = match about.as_ref().and_then(|about| about.boot.as_deref()) {
+            Some(boot) => row.set("boot_val", boot),
+            None => row,
+        };
+        let row = match about.as_ref().and_then(|about| about.reset.as_deref()) {
+            Some(reset) => row.set("reset_val", reset),
+            None => row,
+        };
         rows.push(row.done());
     }
     rows

@@ -41,7 +41,7 @@ pub use number::{float_overflow, float_underflow, out_of_range};
 pub use numeric::division_by_zero;
 pub use oid::Oid;
 pub use record::{Names, Record};
-pub use settings::EvalSettings;
+pub use settings::{EvalSettings, SettingAbout, SettingSource};
 pub use size::{ELEMENT_BYTES, VALUE_BYTES_MAX, bounded, heap_bytes, large_bytes, value_bytes, value_fits, wide_bytes};
 pub use zoned_time::ZonedTime;
 

@@ -5,6 +5,59 @@ use super::style::Styles;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Where a setting's value came from, as `pg_settings.source` says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SettingSource {
+    /// Nobody has set it.
+    #[default]
+    Default,
+    /// The node was started with it.
+    CommandLine,
+    /// ALTER SYSTEM, ALTER ROLE ALL.
+    Global,
+    /// ALTER DATABASE
+    Database,
+    /// ALTER ROLE
+    Role,
+    /// ALTER ROLE .. IN DATABASE
+    RoleInDatabase,
+    /// The start-up message, `options` included.
+    Client,
+    /// SET, `set_config`.
+    Session,
+}
+
+impl SettingSource {
+    /// PostgreSQL's word.
+    pub fn name(self) -> &'static str {
+        match self {
+            SettingSource::Default => "default",
+            SettingSource::CommandLine => "command line",
+            SettingSource::Global => "global",
+            SettingSource::Database => "database",
+            SettingSource::Role => "user",
+            SettingSource::RoleInDatabase => "database user",
+            SettingSource::Client => "client",
+            SettingSource::Session => "session",
+        }
+    }
+}
+
+/// What is to be known of a setting beside its value.
+#[derive(Clone, Debug)]
+pub struct SettingAbout {
+    /// When it can be changed: `internal`, `postmaster` (when the node starts) or `user`.
+    pub context: &'static str,
+    /// `bool`, `enum`, `integer` or `string`.
+    pub vartype: &'static str,
+    /// What it is where nobody says anything; `None`: it is the client's own.
+    pub boot: Option<String>,
+    /// What RESET goes back to.
+    pub reset: Option<String>,
+    /// Where its value came from.
+    pub source: SettingSource,
+}
+
 /// The settings that evaluation and output depend on.
 #[derive(Clone, Debug)]
 pub struct EvalSettings {
@@ -30,6 +83,8 @@ pub struct EvalSettings {
     pub values: Arc<BTreeMap<String, String>>,
     /// What RESET goes back to: start-up parameters.
     pub initial: Arc<BTreeMap<String, String>>,
+    /// Where the values came from, those that RESET goes back to under `true`.
+    pub sources: Arc<BTreeMap<(bool, String), SettingSource>>,
 }
 
 impl Default for EvalSettings {
@@ -46,6 +101,7 @@ impl Default for EvalSettings {
             styles: Styles::default(),
             values: Arc::default(),
             initial: Arc::default(),
+            sources: Arc::default(),
         }
     }
 }
