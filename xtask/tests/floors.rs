@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Crates by floor: imports go down, never up, never sideways.
 const FLOORS: &[(u32, &[&str])] = &[
-    (0, &["clock"]),
+    (0, &["clock", "client"]),
     (1, &["protocol", "store", "sql", "checker", "clocksource", "transport"]),
     (2, &["node"]),
     (3, &["server", "sim"]),

@@ -75,6 +75,22 @@ fn keys_are_rotated_while_tokens_travel() {
     }
 }
 
+#[path = "../../../crates/client/examples/token_pool.rs"]
+mod token_pool;
+#[path = "../../../crates/client/examples/token_pool_tokio.rs"]
+mod token_pool_tokio;
+
+/// The same with the Rust client, blocking and on tokio.
+#[test]
+fn a_rust_process_carries_its_token() {
+    repeat_with("cluster::tokens::a_rust_process_carries_its_token");
+    let scratch = Scratch::new();
+    let nodes = Nodes::found(scratch.path(), 3);
+    let urls = [nodes.at(0).url(), nodes.at(2).url()];
+    token_pool::run(&urls).unwrap();
+    token_pool_tokio::run(&urls).unwrap();
+}
+
 /// Programs that share one token over connections to two nodes, in three languages.
 #[test]
 fn pools_share_one_token() {
