@@ -123,7 +123,7 @@ fn settings_say_where_they_come_from() {
         ("timeball.uncertainty", "default|dynamic|dynamic|dynamic|user|enum"),
         ("timeball.query_memory_bytes", "command line|268435456|268435456|268435456|user|string"),
         ("shop.tenant", "session|x|user|string"),
-        ("server_version_num", "default|150018|150018|150018|internal|integer"),
+        ("server_version_num", "default|150010|150010|150010|internal|integer"),
     ] {
         assert!(about(&mut b, name).starts_with(said), "{name}: {} and not {said}", about(&mut b, name));
     }
