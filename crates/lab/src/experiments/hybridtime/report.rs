@@ -306,7 +306,7 @@ fn experiment_three(numbers: &Numbers<'_>) -> (Verdict, Section) {
              after the other. Ranges are led by nodes of both, so a write goes to another data center from either, and a majority of a range that is led by the third node crosses it, too. Such a way is\n\
              longer than twice an error of {:.2} ms, and hides the wait; that is why commit-wait costs less here than the document has it.\n\n\
              Each mode has a cluster of its own, whose leaders stand where they were elected, that of the catalog among them: every statement asks it. So the writes of a run fall into groups of one, two, three and four crossings\n\
-             there and back, and a median says which group is the larger one. Do not hold medians of two modes against each other here: what a mode costs by itself over the same leaders is in [consistency](consistency.md).",
+             there and back, and a median says which group is the larger one. Do not hold medians of two modes against each other here: what a mode costs by itself, over the same leaders, is what `timeball lab consistency` measures.",
             APART.as_millis(),
             NTP_US[1] as f64 / 1e3
         ),
