@@ -24,9 +24,12 @@ fn answers_what_it_can(nodes: &Nodes, then: &str) {
     client.batch_execute("BEGIN; SELECT 1; COMMIT").unwrap();
     let past = format!("SELECT id FROM t AS OF SYSTEM TIME '{then}'");
     assert_eq!(client.query_one(&past, &[]).unwrap().get::<_, i32>(0), 1);
-    client.batch_execute("SET timeball.consistency = 'none'").unwrap();
-    assert_eq!(client.query_one("SELECT id FROM t", &[]).unwrap().get::<_, i32>(0), 1);
-    client.batch_execute("RESET timeball.consistency; RESET statement_timeout").unwrap();
+    for mode in ["none", "stale"] {
+        let mut client = nodes.at(0).connect();
+        client.batch_execute(&format!("SET timeball.consistency = '{mode}'; SET statement_timeout = '2s'")).unwrap();
+        assert_eq!(client.query_one("SELECT id FROM t", &[]).unwrap().get::<_, i32>(0), 1, "{mode}");
+    }
+    client.batch_execute("RESET statement_timeout").unwrap();
     for statement in ["SELECT * FROM t", "INSERT INTO t VALUES (2)", "DELETE FROM t", "CREATE TABLE u (id int)"] {
         let error = client.execute(statement, &[]).unwrap_err();
         assert_eq!(state(&error), "57P03", "{statement}: {error:?}");

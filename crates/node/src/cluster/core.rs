@@ -12,6 +12,7 @@
 use super::carried::Carried;
 use super::collect::Collection;
 use super::commit::Committing;
+use super::follow::ResolvedHere;
 use super::gateway::Gateway;
 use super::gather::Gathering;
 use super::holds::Holds;
@@ -130,8 +131,7 @@ pub(crate) struct Core<E> {
     pub commits_take_us: u64,
     /// The greatest timestamp that was stamped here in any range: a floor may lie above the clock.
     pub stamped: Timestamp,
-    /// What replicas here that follow had resolved at the tick at which that was last asked, in order (`follow`).
-    pub resolved_here: (Option<u64>, Vec<Timestamp>),
+    pub resolved_here: ResolvedHere,
     /// For so many ticks the clock has not been believed.
     pub fenced_ticks: u64,
     /// Whom this round of probes was gone after here: with whom it began, and who (see `deadlock`).

@@ -8,10 +8,15 @@
 //! 1. A snapshot at or below what is resolved here is read as the leader would read it: nothing at or below it is to come.
 //! 2. Rule 1 holds here as well: the snapshot must be certainly past by this node's clock.
 //! 3. What cannot be answered here is asked of the leader: nothing is left out, and nobody waits.
+//! 4. `LAGS_US` is longer than what is closed lies behind and `hears` believes in a peer that is gone, together: a range that loses its majority counts before it lags.
 //!
 //! Who wants the freshest snapshot that costs no round trip ([`Member::freshest`]: bounded staleness) gets the oldest that a replica here has resolved. Ranges
 //! whose replicas here lag behind what he accepts do not count, and those that are led here or have no replica here do not either: their leaders answer
 //! for whatever snapshot comes of it. So one range that lags costs round trips to that range, and staleness of no other.
+//!
+//! Who sets no bound wants to be served whoever is there ([`Member::freshest_alone`]): every range counts for him by what its replica here has resolved, also what is led
+//! here, because what was shown once at a leader's word nobody can show when its lease is over and no other leader comes. A range counts however far it lags, unless a majority of it is heard: it is then
+//! being caught up, and its leader answers for it. As peers are heard each half second, and lag some three seconds, no range falls between the two (invariant 4).
 
 use super::core::{Core, group_of};
 use super::member::Member;
@@ -20,7 +25,41 @@ use protocol::door::{Answer, Request};
 use protocol::txn::RangeId;
 use store::{Engine, StoreError};
 
+/// A replica that has not resolved what is so old lags, microseconds: 10 s.
+const LAGS_US: u64 = 10_000_000;
+
+/// What the replicas here had resolved when that was last asked.
+#[derive(Debug, Default)]
+pub(crate) struct ResolvedHere {
+    tick: Option<u64>,
+    /// Of ranges that are led elsewhere, in order.
+    followed: Vec<Timestamp>,
+    /// Of ranges that others hold, too, but for those that lag while they are heard; in order.
+    alone: Vec<Timestamp>,
+}
+
 impl<E: Engine> Core<E> {
+    /// What is resolved here, looked at once in a tick.
+    fn resolved_here(&mut self, now: &Reading) -> &ResolvedHere {
+        if self.resolved_here.tick != Some(self.ticks) {
+            let lags_below = Timestamp::new(now.interval.earliest().physical_us().saturating_sub(LAGS_US), 0);
+            let mut here = ResolvedHere { tick: Some(self.ticks), ..ResolvedHere::default() };
+            for (range, shard) in &self.shards {
+                let Some(resolved) = self.resolved(*range) else { continue };
+                if shard.led.is_none() {
+                    here.followed.push(resolved);
+                }
+                if self.others_hold(*range) && (resolved >= lags_below || !self.hears_majority(*range)) {
+                    here.alone.push(resolved);
+                }
+            }
+            here.followed.sort_unstable();
+            here.alone.sort_unstable();
+            self.resolved_here = here;
+        }
+        &self.resolved_here
+    }
+
     /// Up to here the replica of a range here has everything; `None`: nothing is known of it.
     pub fn resolved(&self, range: RangeId) -> Option<Timestamp> {
         let shard = self.shards.get(&range)?;
@@ -56,17 +95,17 @@ impl<E: Engine> Core<E> {
 impl<E: Engine> Member<E> {
     /// The newest snapshot that the replicas here can read without asking anybody, if it is not before `least`; else `least`.
     pub fn freshest(&self, now: &Reading, least: Timestamp) -> Timestamp {
-        let mut core = self.look();
-        if core.resolved_here.0 != Some(core.ticks) {
-            let follows = |shard: &super::shard::Shard| shard.led.is_none();
-            let followed = core.shards.iter().filter(|(_, shard)| follows(shard)).map(|(range, _)| *range);
-            let mut resolved: Vec<Timestamp> = followed.filter_map(|range| core.resolved(range)).collect();
-            resolved.sort_unstable();
-            core.resolved_here = (Some(core.ticks), resolved);
-        }
-        let resolved = &core.resolved_here.1;
-        let oldest = resolved.get(resolved.partition_point(|at| *at < least)).copied();
-        // Rule 1 (invariant 2). And what was resolved once stays so.
-        oldest.unwrap_or(Timestamp::MAX).min(now.interval.earliest()).max(least)
+        oldest_from(&self.look().resolved_here(now).followed, now, least)
     }
+
+    /// The newest snapshot that stays readable here if all others are lost now, or are lost already, if it is not before `least`; else `least`. It may be as old as their loss.
+    pub fn freshest_alone(&self, now: &Reading, least: Timestamp) -> Timestamp {
+        oldest_from(&self.look().resolved_here(now).alone, now, least)
+    }
+}
+
+/// The oldest of what is resolved that is not before `least`, which it is else; and never what is not past (rule 1, invariant 2). What was resolved once stays so.
+fn oldest_from(resolved: &[Timestamp], now: &Reading, least: Timestamp) -> Timestamp {
+    let oldest = resolved.get(resolved.partition_point(|at| *at < least)).copied();
+    oldest.unwrap_or(Timestamp::MAX).min(now.interval.earliest()).max(least)
 }

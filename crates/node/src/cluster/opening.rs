@@ -2,6 +2,7 @@
 
 use super::collect::Collection;
 use super::core::{Core, group_of};
+use super::follow::ResolvedHere;
 use super::gateway::Gateway;
 use super::gather::Gathering;
 use super::holds::Holds;
@@ -173,7 +174,7 @@ impl<E: Engine> Opening<E> {
             ticks: 0,
             commits_take_us: 0,
             stamped: Timestamp::MIN,
-            resolved_here: (None, Vec::new()),
+            resolved_here: ResolvedHere::default(),
             fenced_ticks: 0,
             chased: BTreeSet::new(),
             count: self.count,

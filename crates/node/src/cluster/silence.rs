@@ -131,6 +131,16 @@ impl<E: Engine> Core<E> {
         node == self.me() || self.ticks.saturating_sub(self.last_heard(node)) <= HEARD_TICKS
     }
 
+    /// Whether a majority of those that have a replica is heard.
+    pub fn hears_majority(&self, range: RangeId) -> bool {
+        self.ticks.saturating_sub(self.majority_heard(range)) <= HEARD_TICKS
+    }
+
+    /// Whether other nodes have replicas of a range, too.
+    pub fn others_hold(&self, range: RangeId) -> bool {
+        self.routes.get(range).is_some_and(|route| route.replicas.iter().any(|node| *node != self.me()))
+    }
+
     /// When a majority of those that have a replica was heard last, in ticks; this node hears itself.
     ///
     /// It is asked where the replica here has no leader (any more). Stores that share a group ask each other for promises each half second, followers too, so

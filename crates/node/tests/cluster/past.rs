@@ -71,10 +71,72 @@ fn a_replica_serves_what_is_resolved_while_the_others_are_gone() {
     }
 }
 
-/// A transaction is prepared in two ranges and committed; word of that does not come, and what is closed passes it.
-fn read_beside_a_prepare(prepare: Prepare) -> Vec<(String, String)> {
-    let mut w = world(64, Weather::calm(), prepare);
+/// Who sets no bound is served at every moment, whoever is lost: also by the one that led, and his snapshots never go back.
+#[test]
+fn what_is_here_is_served_from_before_the_loss_on() {
+    for (seed, weather, led) in
+        [(66, Weather::calm(), 0), (67, Weather::rough(), 0), (68, Weather::calm(), 2), (69, Weather::rough(), 2)]
+    {
+        let mut w = world(seed, weather, |_| {});
+        w.ask(4, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
+        w.run(8_000_000);
+        let alone = (w.leader(1).unwrap() + led) % 3 + 1;
+        let mut seen = Timestamp::MIN;
+        for step in 0..400 {
+            if step == 50 {
+                (1..=3).filter(|node| *node != alone).for_each(|node| w.crash(node));
+            }
+            let now = w.env(alone).now();
+            let at = w.member(alone).freshest_alone(&now, seen);
+            let before = w.member(alone).counters().requests_sent.get();
+            let rows = w.ask(alone, async move |env| rows_at(env, at).await);
+            assert_eq!(rows, Ok(owned(&[("a", "1"), ("p", "1")])), "n{alone}, step {step}, seed {seed}");
+            assert_eq!(w.member(alone).counters().requests_sent.get(), before, "step {step}: n{alone} asks nobody");
+            if step < 50 {
+                let age_us = now.interval.latest().physical_us() - at.physical_us();
+                assert!(age_us < 6_000_000, "{age_us} us");
+            }
+            seen = at;
+            w.run(100_000);
+        }
+        // What a bound of some seconds asks for is not here.
+        let now = w.env(alone).now();
+        let least = Timestamp::new(now.interval.earliest().physical_us() - 4_200_000, 0);
+        assert_eq!(w.member(alone).freshest(&now, least), w.member(alone).freshest_alone(&now, least));
+        assert!(w.member(alone).freshest(&now, least) >= least && seen < least);
+    }
+}
+
+/// A range that is kept back while it is heard makes nothing else old: its leader answers for it.
+#[test]
+fn a_range_that_lags_while_it_is_heard_does_not_count() {
+    let mut w = world(70, Weather::calm(), |_| {});
     w.ask(4, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
+    undecided(&mut w);
+    w.run(20_000_000);
+    let follower = (1..=3).find(|node| w.leader(1) != Some(*node) && w.leader(2) != Some(*node)).unwrap();
+    let now = w.env(follower).now();
+    let age_us = |at: Timestamp| now.interval.latest().physical_us() - at.physical_us();
+    let resolved = w.member(follower).status(RangeId(1)).unwrap().resolved;
+    assert!(age_us(resolved) > 15_000_000, "{} us", age_us(resolved));
+    let at = w.member(follower).freshest_alone(&now, Timestamp::MIN);
+    assert!(age_us(at) < 6_000_000, "{} us", age_us(at));
+}
+
+/// A transaction is prepared in both ranges, and nobody learns what becomes of it.
+fn undecided(w: &mut World) {
+    lose_decisions(w);
+    w.spawn(4, move |env| {
+        Box::pin(async move {
+            let mut txn = Txn::begin(&env).unwrap();
+            txn.put("a", "2");
+            txn.put("p", "2");
+            drop(txn.commit().await);
+        })
+    });
+}
+
+fn lose_decisions(w: &mut World) {
     w.lose = Some(|message: &Message| {
         let body = (message.class == Class::Request).then(|| Frame::decode(&message.bytes).unwrap().body);
         matches!(
@@ -85,6 +147,13 @@ fn read_beside_a_prepare(prepare: Prepare) -> Vec<(String, String)> {
             )
         )
     });
+}
+
+/// A transaction is prepared in two ranges and committed; word of that does not come, and what is closed passes it.
+fn read_beside_a_prepare(prepare: Prepare) -> Vec<(String, String)> {
+    let mut w = world(64, Weather::calm(), prepare);
+    w.ask(4, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
+    lose_decisions(&mut w);
     let told = Rc::new(RefCell::new(None));
     let result = told.clone();
     w.spawn(4, move |env| {

@@ -344,6 +344,9 @@ impl<E: Engine> Kv for ClusterNode<E> {
     fn freshest(&self, least: Timestamp) -> Timestamp {
         self.inner.member.freshest(&self.inner.clock.read(), least)
     }
+    fn freshest_alone(&self, least: Timestamp) -> Timestamp {
+        self.inner.member.freshest_alone(&self.inner.clock.read(), least)
+    }
     fn scratch(&self) -> Result<Box<dyn Scratch>, KvError> {
         Ok(match &self.inner.scratch_dir {
             Some(dir) => Box::new(scratch::FileScratch::open(dir)?),

@@ -85,10 +85,16 @@ impl Session {
         present.unwrap_or_else(|| self.db.kv.freshest(least))
     }
 
-    /// What `timeball.max_staleness` lets a query read; where it is not set, what `follower_read_timestamp()` lets it.
+    /// What `timeball.max_staleness` lets a query read. Where it is not set (the mode `stale`), what is here, however old: that needs nobody else. What is not kept any more does not
+    /// count: a replica that has just begun would have nothing else.
     pub(super) fn stale_snapshot(&self) -> Timestamp {
         let bound_us = self.settings.max_staleness_us.unsigned_abs();
-        self.fresh_within(self.db.kv.ago(if bound_us == 0 { FOLLOWER_READ_AGE_US } else { bound_us }))
+        if bound_us > 0 {
+            return self.fresh_within(self.db.kv.ago(bound_us));
+        }
+        let kept_us = self.db.options.retention_seconds.map(|seconds| seconds.saturating_mul(1_000_000));
+        let kept = kept_us.map_or(Timestamp::MIN, |us| self.db.kv.ago(us.max(FOLLOWER_READ_AGE_US)));
+        self.db.kv.freshest_alone(kept.max(self.token))
     }
 
     fn instant(&self, text: &str) -> Result<Timestamp, SqlError> {

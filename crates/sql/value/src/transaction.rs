@@ -55,7 +55,7 @@ pub enum Consistency {
     Token,
     /// The raw physical clock.
     None,
-    /// A snapshot of the past, as fresh as the replica here has it, within `timeball.max_staleness`: transactions that only read, and begin with
+    /// A snapshot of the past, as fresh as the replicas here have it, within `timeball.max_staleness` if that is set: transactions that only read, and begin with
     /// [`BeginOptions::as_of`].
     Stale,
 }
@@ -429,6 +429,10 @@ pub trait Kv: Send + Sync + 'static {
     /// is here.
     fn freshest(&self, least: Timestamp) -> Timestamp {
         self.ago(0).max(least)
+    }
+    /// The newest snapshot that can be read here and stays so if all other nodes are lost, if it is not before `least`; else `least`. Unless overridden: [`Kv::freshest`].
+    fn freshest_alone(&self, least: Timestamp) -> Timestamp {
+        self.freshest(least)
     }
     /// Room beside the database for what does not fit a statement's memory. Unless overridden it is in memory.
     ///
