@@ -59,8 +59,8 @@ pub fn run(inbox: &mut Inbox, stream: &TcpStream, shared: &Shared, ticket: &Tick
             }
             StartupPacket::Session { minor, parameters } => {
                 stream.set_read_timeout(None)?;
-                let addr = stream.peer_addr().ok();
-                return settle(minor, &parameters, addr, ticket).map(Some).map_err(End::Refused);
+                let addrs = (stream.peer_addr().ok(), stream.local_addr().ok());
+                return settle(minor, &parameters, addrs, ticket).map(Some).map_err(End::Refused);
             }
         }
     }
@@ -70,11 +70,11 @@ pub fn run(inbox: &mut Inbox, stream: &TcpStream, shared: &Shared, ticket: &Tick
 fn settle(
     minor: u32,
     parameters: &[(&str, &str)],
-    client_addr: Option<SocketAddr>,
+    (client_addr, server_addr): (Option<SocketAddr>, Option<SocketAddr>),
     ticket: &Ticket,
 ) -> Result<Handshake, SqlError> {
     let client = Some(ticket.client());
-    let mut startup = Startup { backend_pid: ticket.pid(), client_addr, client, ..Startup::default() };
+    let mut startup = Startup { backend_pid: ticket.pid(), client_addr, server_addr, client, ..Startup::default() };
     let mut unknown = Vec::new();
     for (name, value) in parameters {
         match *name {

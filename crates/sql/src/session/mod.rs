@@ -223,6 +223,7 @@ impl Session {
             user: user.into(),
             database: database.id,
             client_addr: startup.client_addr,
+            server_addr: startup.server_addr,
             began_us: db.kv.now_us() - EPOCH_OFFSET_US,
             interrupt: interrupt.clone(),
             client: startup.client.clone(),

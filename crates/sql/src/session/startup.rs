@@ -20,13 +20,16 @@ pub struct Startup {
     pub backend_pid: i32,
     /// Where the client is, if it came by a network.
     pub client_addr: Option<SocketAddr>,
+    /// Where it came in, if it did.
+    pub server_addr: Option<SocketAddr>,
     /// How the connection is ended from another session; without it, it is not.
     pub client: Option<Arc<dyn Client>>,
 }
 
 impl fmt::Debug for Startup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Startup { user, database, application_name, parameters, backend_pid, client_addr, client: _ } = self;
+        let Startup { user, database, application_name, parameters, backend_pid, client_addr, server_addr, client: _ } =
+            self;
         f.debug_struct("Startup")
             .field("user", user)
             .field("database", database)
@@ -34,6 +37,7 @@ impl fmt::Debug for Startup {
             .field("parameters", parameters)
             .field("backend_pid", backend_pid)
             .field("client_addr", client_addr)
+            .field("server_addr", server_addr)
             .finish_non_exhaustive()
     }
 }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 impl Session {
     pub(super) fn show_token(&self) -> String {
-        match self.present_seal().unwrap_or_else(|_| self.known_seal()) {
+        // By keys of before it is a token, too: who can do without an answer does not wait for long.
+        match self.present_seal(Wait::Hasty).unwrap_or_else(|_| self.known_seal()) {
             Some(seal) => seal.sign(self.token),
             None => self.token.to_string(),
         }
@@ -27,7 +28,7 @@ impl Session {
     }
 
     pub(super) fn read_token(&self, text: &str) -> Result<Timestamp, SqlError> {
-        let token = read(self.present_seal()?.as_deref(), text).map_err(|refusal| refusal.of(text))?;
+        let token = read(self.present_seal(Wait::Patient)?.as_deref(), text).map_err(|refusal| refusal.of(text))?;
         // Whoever took one that no clock can have shown could begin nothing any more.
         let options =
             BeginOptions { token, read_only: true, consistency: Consistency::Token, ..BeginOptions::default() };
@@ -40,7 +41,7 @@ impl Session {
     /// As [`Session::read_token`], by the keys that the session knows; where it does not know the one by which this was signed, it may be new.
     pub(super) fn read_known_token(&self, text: &str) -> Result<Timestamp, SqlError> {
         match read(self.known_seal().as_deref(), text) {
-            Err(Refusal::UnknownKey(_)) => read(self.present_seal()?.as_deref(), text),
+            Err(Refusal::UnknownKey(_)) => read(self.present_seal(Wait::Patient)?.as_deref(), text),
             known => known,
         }
         .map_err(|refusal| refusal.of(text))
@@ -52,7 +53,7 @@ impl Session {
 
     /// The keys as they are now: somebody may have renewed them since this session looked. Where nobody can be asked, as they were
     /// then: what is only late is waited for, so that a key that was given up is not believed, and who is cancelled meanwhile has not looked.
-    fn present_seal(&self) -> Result<Option<Arc<Seal>>, SqlError> {
+    fn present_seal(&self, wait: Wait) -> Result<Option<Arc<Seal>>, SqlError> {
         let patience = self.patience();
         let options = BeginOptions {
             read_only: true,
@@ -65,7 +66,7 @@ impl Session {
         let looked = kv.begin(&options).map_err(SqlError::from).and_then(|mut txn| {
             // What was seen later than this snapshot says nothing of it.
             let known = known.filter(|(_, at)| *at <= txn.snapshot());
-            self.db.catalog.look(kv, &patience, txn.as_mut(), known, Wait::Patient)
+            self.db.catalog.look(kv, &patience, txn.as_mut(), known, wait)
         });
         match looked {
             Ok(catalog) => Ok(catalog.seal().cloned()),

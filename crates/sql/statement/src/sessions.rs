@@ -89,6 +89,8 @@ pub struct Backend {
     pub database: u32,
     /// Where the client is, if it came by a network.
     pub client_addr: Option<SocketAddr>,
+    /// Where it came in.
+    pub server_addr: Option<SocketAddr>,
     /// When it began.
     pub began_us: i64,
     /// All of them.
@@ -125,6 +127,8 @@ pub struct Entrance {
     pub database: u32,
     /// Where the client is, if it came by a network.
     pub client_addr: Option<SocketAddr>,
+    /// Where it came in.
+    pub server_addr: Option<SocketAddr>,
     /// When it began, microseconds since 2000-01-01 UTC.
     pub began_us: i64,
     /// What ends its waits.
@@ -159,7 +163,7 @@ impl Sessions {
 
     /// Takes a session in; it must [`Backend::leave`].
     pub fn enter(self: &Arc<Self>, entrance: Entrance) -> Arc<Backend> {
-        let Entrance { pid, user, database, client_addr, began_us, interrupt, client } = entrance;
+        let Entrance { pid, user, database, client_addr, server_addr, began_us, interrupt, client } = entrance;
         let number = self.entered.fetch_add(1, Ordering::Relaxed);
         let backend = Arc::new(Backend {
             number,
@@ -167,6 +171,7 @@ impl Sessions {
             user,
             database,
             client_addr,
+            server_addr,
             began_us,
             sessions: self.clone(),
             lock_timeout: LockTimeout::default(),
@@ -209,6 +214,7 @@ impl Backend {
             user: String::new(),
             database: 0,
             client_addr: None,
+            server_addr: None,
             began_us: 0,
             interrupt: Interrupt::default(),
             client: None,

@@ -113,6 +113,8 @@ struct Conflicts {
     here_age_us: AtomicU64,
     /// Keys that were asked for.
     asked: AtomicUsize,
+    /// Those for which nobody waits long.
+    hasty: AtomicUsize,
     /// What ends the waits of the transactions begun.
     patience: Mutex<Vec<Patience>>,
 }
@@ -190,6 +192,10 @@ impl Transaction for ConflictingTxn {
     fn get(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
         self.left.reached(key, self.past)?;
         self.txn.get(key)
+    }
+    fn observe_hastily(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
+        self.left.hasty.fetch_add(1, Ordering::Relaxed);
+        self.observe(key)
     }
     fn get_certified(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
         self.left.reached(key, self.past)?;

@@ -78,11 +78,13 @@ fn what_a_client_calls_itself_goes_before_its_options() {
             application_name: own.into(),
             parameters: vec![("application_name".into(), "from options".into())],
             client_addr: Some(([127, 0, 0, 1], 4711).into()),
+            server_addr: Some(([127, 0, 0, 2], 26257).into()),
             ..Startup::default()
         };
         let mut a = Session::new(db.clone(), startup, Interrupt::default()).expect("session");
         assert_eq!(run(&mut a, "SHOW application_name"), [shown]);
         assert_eq!(run(&mut a, "SELECT inet_client_addr(), inet_client_port()"), ["127.0.0.1|4711"]);
+        assert_eq!(run(&mut a, "SELECT inet_server_addr(), inet_server_port()"), ["127.0.0.2|26257"]);
     }
 }
 

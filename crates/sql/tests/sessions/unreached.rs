@@ -78,6 +78,9 @@ fn what_needs_no_catalog_asks_nobody() {
     for needs_nothing in [
         "SELECT 1",
         "SELECT 1 + 2, 'a' || 'b'",
+        "SELECT version(), pg_backend_pid(), pg_is_in_recovery(), inet_server_addr(), inet_server_port()",
+        "SELECT now(), current_timestamp, current_date, clock_timestamp() > '2000-01-01'",
+        "BEGIN; SELECT now(); SELECT 1; COMMIT",
         "SET lock_timeout = 7",
         "SHOW lock_timeout",
         "BEGIN; SET LOCAL lock_timeout = 8; SAVEPOINT a; SELECT 1; ROLLBACK TO a; SELECT 2; COMMIT",
@@ -95,6 +98,15 @@ fn what_needs_no_catalog_asks_nobody() {
         assert_eq!(out.rows, ["42"]);
     }
     assert_eq!(left.asked.load(Ordering::Relaxed), before);
+    // By which keys a token is signed is asked for, and not waited for.
+    let hasty = left.hasty.load(Ordering::Relaxed);
+    let asked_for_token = asked(&mut s, "SHOW timeball.token");
+    assert_eq!(left.hasty.load(Ordering::Relaxed) - hasty, asked_for_token);
+    left.lost.store(true, Ordering::Relaxed);
+    assert_eq!(run(&mut s, "SHOW timeball.token").len(), 1);
+    left.lost.store(false, Ordering::Relaxed);
+    let shown = run(&mut s, "BEGIN; SELECT now(); SELECT count(*) FROM t; SELECT now(); COMMIT");
+    assert_eq!(shown[0], shown[2], "one time for all of a transaction");
     for needs_it in ["SELECT v FROM t", "SELECT 't'::regclass", "SELECT current_database()"] {
         assert!(asked(&mut s, needs_it) > 0, "{needs_it}");
     }

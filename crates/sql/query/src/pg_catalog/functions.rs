@@ -210,6 +210,10 @@ pub fn call(name: &str, args: &[Value], context: &Statement) -> Result<Value, Sq
         "obj_description" if args.get(1).is_none_or(|catalog| catalog.as_str() == Some("pg_class")) => {
             description(oid(&args[0], context)?, 0, context)?
         }
+        "inet_server_addr" => context.backend.server_addr.map_or(Value::Null, |addr| text(addr.ip().to_string())),
+        "inet_server_port" => {
+            context.backend.server_addr.map_or(Value::Null, |addr| Value::Int4(i32::from(addr.port())))
+        }
         "inet_client_addr" => context.backend.client_addr.map_or(Value::Null, |addr| text(addr.ip().to_string())),
         "inet_client_port" => {
             context.backend.client_addr.map_or(Value::Null, |addr| Value::Int4(i32::from(addr.port())))

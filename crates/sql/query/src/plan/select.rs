@@ -58,7 +58,8 @@ impl Plan for SelectPlan {
                 if let Expr::Call { function, .. } = part {
                     // Others may show the snapshot, which is then the one to read at.
                     let lock = function.name.starts_with("pg_advisory") || function.name.starts_with("pg_try_advisory");
-                    known &= lock || function.volatility == Volatility::Immutable;
+                    let own = ASK_NOBODY.contains(&function.name);
+                    known &= lock || own || function.volatility == Volatility::Immutable;
                 }
             });
             known
@@ -69,6 +70,28 @@ impl Plan for SelectPlan {
         self.select.locks.is_empty() && self.select.levels.iter().all(|level| level.lock.is_none())
     }
 }
+
+/// Functions that are not immutable, and look at nothing but their session and their node.
+const ASK_NOBODY: [&str; 18] = [
+    "now",
+    "transaction_timestamp",
+    "statement_timestamp",
+    "clock_timestamp",
+    "timeofday",
+    "current_timestamp",
+    "current_date",
+    "current_time",
+    "localtime",
+    "localtimestamp",
+    "version",
+    "pg_backend_pid",
+    "pg_is_in_recovery",
+    "inet_client_addr",
+    "inet_client_port",
+    "inet_server_addr",
+    "inet_server_port",
+    "gen_random_uuid",
+];
 
 /// One column of the result.
 pub struct Item {
