@@ -34,6 +34,8 @@ fn a_disk_that_is_full_stops_its_node_alone() {
         load.served_at(&[1, 2]);
     }
     assert!(nodes.at(0).get("/health/live").starts_with("HTTP/1.1 200 "), "nothing is broken");
+    let told = super::nodes::status_of(&nodes.peers()[0]).unwrap();
+    assert!(told.contains("its disk is full"), "{told}");
     disk.free();
     load.served_at(&[0, 1, 2]);
     until("it is ready again", || nodes.at(0).get("/health/ready").starts_with("HTTP/1.1 200 ").then_some(()));

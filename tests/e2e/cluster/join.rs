@@ -128,6 +128,9 @@ fn a_wiped_store_is_a_new_node() {
     until("it is n4", || seen(&mut client, 4).filter(|(state, _)| state == "connected"));
     let (_, why) = until("n3 is not waited for", || seen(&mut client, 3).filter(|(state, _)| state == "replaced"));
     assert_eq!(why, "n4 is at its address");
+    let clocks = client.query("SELECT node_id FROM timeball_internal.clocks ORDER BY node_id", &[]).unwrap();
+    let clocks: Vec<String> = clocks.iter().map(|row| row.get(0)).collect();
+    assert!(clocks.starts_with(&["1".to_owned()]) && !clocks.contains(&"3".to_owned()), "{clocks:?}");
     assert_eq!(replicas(&mut client), "1,2,3", "it takes no place by itself");
     let host = nodes.peers()[0].clone();
     ask(&["range", "move", "1", "--from", "3", "--to", "4", "--host", &host]).unwrap();

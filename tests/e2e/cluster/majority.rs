@@ -88,7 +88,16 @@ fn two_of_three_sleep() {
     nodes.sleep(1);
     nodes.sleep(2);
     answers_what_it_can(&nodes, &then);
+    // Their links stand, and they say nothing.
+    let query = "SELECT state, last_error FROM timeball_internal.nodes WHERE node_id = '2'";
+    let (state, since) = nodes.at(0).connect().query_one(query, &[]).map(|row| (row.get(0), row.get(1))).unwrap();
+    let (state, since): (String, String) = (state, since);
+    assert!(state == "silent" && since.starts_with("nothing heard for "), "{state}: {since}");
     nodes.wake(1);
     nodes.wake(2);
     serves_again(&nodes, &mut client);
+    until("they are heard again", || {
+        let state: String = client.query_one(query, &[]).unwrap().get(0);
+        (state == "connected").then_some(())
+    });
 }

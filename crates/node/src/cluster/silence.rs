@@ -24,13 +24,14 @@
 use super::core::{Core, group_of};
 use super::gateway::{Call, UNAVAILABLE_TICKS};
 use super::member::Member;
-use super::seam::NodeId;
+use super::seam::{NodeId, TICK_NS};
 use crate::TxnError;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::log::raft;
 use protocol::txn::RangeId;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use store::Engine;
 
 /// A call to a range that has long been silent is sent to its replicas for so many ticks: 1 second.
@@ -255,6 +256,16 @@ impl<E: Engine> Member<E> {
     /// Why what needs this key cannot be served here for now, in words; `None`: as far as is known it can.
     pub fn not_ready(&self, key: &[u8]) -> Option<String> {
         self.look().not_ready(key)
+    }
+
+    /// For how long nothing was heard from a node that ought to say something each half second, because it has replicas of ranges that are here, too;
+    /// `None`: it is heard, or need not be. What its links say is another matter: they stand while its process sleeps.
+    pub fn unheard_for(&self, node: NodeId) -> Option<Duration> {
+        let core = self.look();
+        let held = |range: &RangeId| core.routes.get(*range).is_some_and(|route| route.replicas.contains(&node));
+        let silent = !core.hears(node) && core.shards.keys().any(held);
+        let ticks = core.ticks.saturating_sub(core.last_heard(node));
+        silent.then(|| Duration::from_nanos(ticks.saturating_mul(TICK_NS)))
     }
 
     /// Ranges of which this node knows no leader.

@@ -22,6 +22,7 @@ use super::control::{self, Blank, Newcomer, Reply, Request};
 use super::identity::{self, Charter, FOUNDERS_MAX, Membership, Place};
 use node::cluster::{VERSION_MAX, VERSION_MIN};
 use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,6 +118,7 @@ impl Founder {
     /// # Errors
     /// It has data of its own, and there is a cluster already.
     pub fn wait(&self) -> Result<Membership, String> {
+        let mut told = BTreeMap::new();
         loop {
             {
                 let mut state = self.state.lock();
@@ -127,24 +129,39 @@ impl Founder {
                     return Ok(membership.clone());
                 }
             }
-            for address in self.join.iter().filter(|address| **address != self.addr) {
-                let Ok(Reply::Member(charter)) = control::ask(address, &Request::Hello) else { continue };
-                if self.ran_alone {
+            for (address, why) in self.ask_around(&mut told)? {
+                crate::log::warning("cluster_not_joined", &[("asked", &address), ("cause", &why)]);
+            }
+        }
+    }
+
+    /// Asks all of `--join` for a cluster; why there is none, of those of whom something else is to be told than last time (`told`: one cause each).
+    fn ask_around(&self, told: &mut BTreeMap<String, String>) -> Result<Vec<(String, String)>, String> {
+        let mut news = Vec::new();
+        for address in self.join.iter().filter(|address| **address != self.addr) {
+            let joined = match control::ask(address, &Request::Hello) {
+                Ok(Reply::Member(charter)) if self.ran_alone => {
                     return Err(format!(
                         "the store {} holds data of a node that ran alone, and the cluster {:016x} at {address} has data of its own: only a new cluster can begin with them. To bring them there, start this node without --join and --peer-addr, and give what `pg_dump` writes to `psql` at a node of the cluster; to join with an empty store, choose another --store",
                         self.dir.display(),
                         charter.cluster
                     ));
                 }
-                let charter = match charter.node_of(self.store) {
-                    Some(_) => Ok(charter),
-                    None => self.ask_to_join(address),
-                };
-                if let Err(why) = charter.and_then(|charter| self.take(charter)) {
-                    crate::log::warning("cluster_not_joined", &[("asked", address), ("cause", &why)]);
-                }
+                Ok(Reply::Member(charter)) => match charter.node_of(self.store) {
+                    Some(_) => self.take(charter),
+                    None => self.ask_to_join(address).and_then(|charter| self.take(charter)),
+                },
+                Ok(Reply::Fresh(_)) => Err("it is in no cluster yet: when all nodes run, `timeball init` founds one".into()),
+                Ok(Reply::No(why) | Reply::Later(why)) | Err(why) => Err(why),
+                Ok(_) => Err("it does not answer as a node".into()),
+            };
+            let Err(why) = joined else { continue };
+            if told.get(address) != Some(&why) {
+                told.insert(address.clone(), why.clone());
+                news.push((address.clone(), why));
             }
         }
+        Ok(news)
     }
 
     /// The charter with this store in it.
@@ -319,5 +336,42 @@ impl Founder {
             text.push_str(&format!("n{node} at {addr} {state}\n"));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::net::TcpListener;
+
+    #[test]
+    fn why_nobody_lets_it_in_is_told_once() {
+        let dir = std::env::temp_dir().join(format!("timeball-founding-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let bound = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = |listener: &TcpListener| listener.local_addr().unwrap().to_string();
+        // Nobody listens; and somebody who does, and is no node.
+        let nobody = address(&bound());
+        let stranger = bound();
+        let join = vec![nobody.clone(), address(&stranger)];
+        std::thread::spawn(move || {
+            for stream in stranger.incoming() {
+                let _ = stream.unwrap().write_all(b"E\0\0\0\x10not a node, but long enough to be read as an answer");
+            }
+        });
+        let founder = Founder::open(dir.clone(), join.clone(), "127.0.0.1:1".into(), String::new(), false).unwrap();
+        let mut told = BTreeMap::new();
+        let news = founder.ask_around(&mut told).unwrap();
+        let asked: Vec<&String> = news.iter().map(|(address, _)| address).collect();
+        assert_eq!(asked, join.iter().collect::<Vec<_>>(), "{news:?}");
+        assert!(news[0].1.contains("cannot be reached"), "{news:?}");
+        assert!(!news[1].1.is_empty());
+        assert_eq!(founder.ask_around(&mut told), Ok(Vec::new()), "once");
+        // Another cause is news.
+        told.insert(nobody.clone(), "another cause".into());
+        let again = founder.ask_around(&mut told).unwrap();
+        assert_eq!(again.iter().map(|(address, _)| address).collect::<Vec<_>>(), [&nobody]);
+        std::fs::remove_dir_all(dir).unwrap();
     }
 }

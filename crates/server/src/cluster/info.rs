@@ -1,5 +1,6 @@
 //! What a member says of itself and its cluster: rows for `timeball_internal`, fields for `/health`, metrics.
 
+use super::identity::{Charter, Place};
 use super::{ClusterNode, Inner};
 use crate::kv::Shell;
 use crate::kv::info::{FULL, clock_table, health_fields, hex, memory_table, named, text};
@@ -8,7 +9,6 @@ use node::Span;
 use node::cluster::{NodeId, RangeStatus, Role, VERSION_MAX, VERSION_MIN};
 use sql::internal;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
 use store::Engine;
 use transport::LinkStatus;
 
@@ -17,9 +17,13 @@ type Table = (Vec<String>, Vec<Vec<Option<String>>>);
 pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
     match name {
         "clocks" => {
-            let member = &inner.member;
+            let (member, charter) = (&inner.member, inner.charter());
             let level = member.clock_level();
-            Some(clock_table(inner.node, &inner.clock, level, member.clock_last(), member.peer_clocks()))
+            // Of a node that will not come again the clock is nobody's.
+            let gone =
+                |node: u32| charter.members.iter().any(|place| place.node == node && heir(&charter, place).is_some());
+            let peers = member.peer_clocks().into_iter().filter(|clock| !gone(clock.word.peer)).collect();
+            Some(clock_table(inner.node, &inner.clock, level, member.clock_last(), peers))
         }
         "memory" => Some(memory_table(&inner.memory, inner.member.versions())),
         "nodes" => Some(nodes(inner)),
@@ -31,8 +35,6 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
 
 /// Rows of a table that [`status_text`] gives: an answer has a greatest size.
 const STATUS_ROWS_MAX: usize = 200;
-/// So long the last error of a link is shown that works again.
-const ERROR_SHOWN: Duration = Duration::from_secs(60);
 /// Characters of a cell of it.
 const STATUS_CELL_MAX: usize = 80;
 
@@ -106,19 +108,26 @@ fn with_leases<E: Engine>(inner: &Inner<E>, (mut columns, mut rows): Table) -> T
     (columns, rows)
 }
 
+/// A store that was wiped came back as another node, at the same address: who was there before will not come again.
+fn heir<'a>(charter: &'a Charter, place: &Place) -> Option<&'a Place> {
+    charter.members.iter().find(|other| other.addr == place.addr && other.node > place.node)
+}
+
 /// The nodes of the charter, and how this one reaches them.
 fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
     let columns = named(&internal::NODES);
     let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
     let clocks = inner.member.peer_clocks();
     let charter = inner.charter();
-    let row = |place: &super::identity::Place| {
-        // A store that was wiped came back as another node, at the same address: who was there before will not come again.
-        let heir = charter.members.iter().find(|other| other.addr == place.addr && other.node > place.node);
+    let row = |place: &Place| {
+        let heir = heir(&charter, place);
         let link = links.iter().find(|link| link.node == place.node);
         let here = place.node == inner.node;
+        // A link stands for as long as the peer's kernel answers, though nothing is said.
+        let silent = link.filter(|link| link.up).and_then(|_| inner.member.unheard_for(NodeId(place.node)));
         let state = match link {
             _ if here => "this node",
+            Some(_) if silent.is_some() => "silent",
             Some(link) if link.up => "connected",
             _ if heir.is_some() => "replaced",
             Some(_) => "unreachable",
@@ -148,17 +157,21 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
             link.map(|link| link.dropped_parcels().to_string()),
             match heir.filter(|_| state == "replaced") {
                 Some(heir) => Some(format!("n{} is at its address", heir.node)),
-                None => link.and_then(last_error),
+                None if here => inner.is_full(0).then(|| FULL.to_owned()),
+                None => match silent {
+                    Some(silent) => Some(format!("nothing heard for {} s", silent.as_secs())),
+                    None => link.and_then(last_error),
+                },
             },
         ]
     };
     (columns, charter.members.iter().map(row).collect())
 }
 
-/// What went wrong last, and when. Once a link works again it is news for a while only.
+/// What went wrong last, and when. What went wrong before a link came up is over.
 fn last_error(link: &LinkStatus) -> Option<String> {
     let (error, ago) = link.last_error.as_ref()?;
-    let is_over = link.up && *ago > ERROR_SHOWN;
+    let is_over = link.up && *ago >= link.since;
     (!is_over).then(|| format!("{error} ({} s ago)", ago.as_secs()))
 }
 
@@ -318,4 +331,29 @@ fn sent(link: &LinkStatus) -> u64 {
 
 fn received(link: &LinkStatus) -> u64 {
     link.lanes.iter().map(|lane| lane.received_parcels).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_went_wrong_before_a_link_came_up_is_over() {
+        let link = |up, since_s, ago_s| LinkStatus {
+            node: 2,
+            store: 7,
+            addr: "127.0.0.1:26357".into(),
+            up,
+            since: Duration::from_secs(since_s),
+            seen: None,
+            knows: None,
+            lanes: Default::default(),
+            failures: 1,
+            last_error: Some(("refused".into(), Duration::from_secs(ago_s))),
+        };
+        assert_eq!(last_error(&link(true, 49, 50)), None);
+        assert_eq!(last_error(&link(true, 50, 49)).as_deref(), Some("refused (49 s ago)"));
+        assert_eq!(last_error(&link(false, 49, 50)).as_deref(), Some("refused (50 s ago)"));
+    }
 }
