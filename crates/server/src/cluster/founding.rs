@@ -151,7 +151,9 @@ impl Founder {
                     Some(_) => self.take(charter),
                     None => self.ask_to_join(address).and_then(|charter| self.take(charter)),
                 },
-                Ok(Reply::Fresh(_)) => Err("it is in no cluster yet: when all nodes run, `timeball init` founds one".into()),
+                Ok(Reply::Fresh(_)) => {
+                    Err("it is in no cluster yet: when all nodes run, `timeball init` founds one".into())
+                }
                 Ok(Reply::No(why) | Reply::Later(why)) | Err(why) => Err(why),
                 Ok(_) => Err("it does not answer as a node".into()),
             };
