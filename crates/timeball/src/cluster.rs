@@ -30,6 +30,8 @@ pub const HELP_RANGE: &str = "\
 timeball range move RANGE [--to N] [--from N] [--host HOST:PORT]
   Node --to gets a replica of a range, and then the one on node --from goes; `timeball node status` shows the ranges.
   With --to alone the range has a replica more, with --from alone one less. Asked again it goes on where it stopped.
+  A large range is split while it is copied: what comes of it goes along, each with a line of its own; one that has not moved is an error, with the
+  command to go on.
   --host HOST:PORT        the --peer-addr of any node (127.0.0.1:26357)
 ";
 

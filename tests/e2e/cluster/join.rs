@@ -73,6 +73,30 @@ fn a_node_joins_and_another_leaves() {
     assert!(seen(&mut nodes.at(fifth).connect(), 5).is_some(), "no number is used twice");
 }
 
+/// A range that is split while a replica of it moves: its halves go along, and say so.
+#[test]
+fn halves_go_along() {
+    repeat_with("cluster::join::halves_go_along");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 3);
+    let mut client = nodes.at(0).connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 100)").unwrap();
+    let fourth = nodes.join();
+    nodes.kill(fourth);
+    let host = nodes.peers()[1].clone();
+    let moving = std::thread::spawn(move || ask(&["range", "move", "1", "--to", "4", "--from", "3", "--host", &host]));
+    let learners = "SELECT learners FROM timeball_internal.ranges WHERE range_id = '1' AND learners LIKE '%4%'";
+    until("it has begun", || (0..3).find(|at| !nodes.at(*at).connect().query(learners, &[]).unwrap().is_empty()));
+    client.batch_execute("ALTER TABLE t SPLIT AT VALUES (50)").unwrap();
+    nodes.restart(fourth);
+    let moved = moving.join().unwrap().unwrap();
+    let lines: Vec<&str> = moved.lines().collect();
+    assert!(lines.len() == 2 && lines.iter().all(|line| line.contains("is replicated by n1, n2, n4")), "{moved}");
+    assert!(lines[1].starts_with("(split off r1 meanwhile) "), "{moved}");
+    until("nothing is on n3 any more", || ask(&["node", "decommission", "3", "--host", &nodes.peers()[0]]).ok());
+    assert_eq!(count(&mut nodes.at(fourth).connect(), "t"), 100);
+}
+
 /// A node that is told to leave while it runs says that, to its clients and to who watches over it, and what to do.
 #[test]
 fn a_node_that_was_removed_says_so() {

@@ -1,10 +1,11 @@
 //! Workloads: K workers, each with a connection of its own, one operation at a time, for a while.
 //!
-//! Latency is what a worker waits for one operation, server-visible retries (40001, 40P01) included, in an HDR histogram of
+//! Latency is what a worker waits for one operation from when it first wanted it, server-visible retries (40001, 40P01) included, in an HDR histogram of
 //! microseconds with three digits. Throughput counts operations that succeeded. The measured time begins after the ramp-up.
 //!
-//! A worker whose node is lost counts an error and goes to the next host of the URL, in turn, until one serves or the run ends. A run that ends with
-//! [`IDLE_MAX`] without an operation has not survived, whatever it did before: its report says so.
+//! A worker whose node is lost counts an error, goes to the next host of the URL, in turn, until one serves or the run ends, and tries the same operation there: its
+//! latency has all of that. What is still wanted when the run ends is in no latency; so the report says the longest time in which no worker's operation succeeded, too.
+//! A run that ends with [`IDLE_MAX`] without an operation has not survived, whatever it did before: its report says so.
 
 mod posts_and_likes;
 mod report;
@@ -105,6 +106,34 @@ struct Live {
     stop: AtomicBool,
     done: AtomicU64,
     failed: AtomicU64,
+    gaps: Gaps,
+}
+
+/// How long no operation succeeded at a time, of all workers.
+#[derive(Default)]
+struct Gaps {
+    /// When the last one did, microseconds since the epoch of the caller.
+    last_us: AtomicU64,
+    longest_us: AtomicU64,
+}
+
+impl Gaps {
+    fn begin(&self, now_us: u64) {
+        self.last_us.store(now_us, Relaxed);
+        self.longest_us.store(0, Relaxed);
+    }
+    /// One succeeded, or the time is over.
+    fn end_one(&self, now_us: u64) {
+        let last_us = self.last_us.fetch_max(now_us, Relaxed);
+        self.longest_us.fetch_max(now_us.saturating_sub(last_us), Relaxed);
+    }
+    fn longest(&self) -> Duration {
+        Duration::from_micros(self.longest_us.load(Relaxed))
+    }
+}
+
+fn us(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 struct Worker {
@@ -143,6 +172,7 @@ pub fn run(workload: &dyn Workload, options: &Options, mut progress: impl FnMut(
         clients.push(client);
     }
     let live = Live::default();
+    let epoch = Instant::now();
     let (workers, (elapsed, idle)) = std::thread::scope(|scope| {
         let running: Vec<_> = clients
             .into_iter()
@@ -150,20 +180,26 @@ pub fn run(workload: &dyn Workload, options: &Options, mut progress: impl FnMut(
             .map(|(i, client)| {
                 let rng = SmallRng::seed_from_u64(options.seed.wrapping_add(1 + i as u64));
                 let live = &live;
-                scope.spawn(move || work(workload, &options.url, client, rng, live))
+                scope.spawn(move || work(workload, &options.url, client, rng, (live, epoch)))
             })
             .collect();
-        let times = watch(options, &live, &mut progress);
+        let times = watch(options, (&live, epoch), &mut progress);
         let workers: Vec<Worker> = running.into_iter().filter_map(|w| w.join().ok()).collect();
         (workers, times)
     });
-    Ok(Report { idle_seconds: idle.as_secs_f64(), ..Report::new(workload, options, server, workers, elapsed) })
+    let idle_seconds_max = live.gaps.longest().as_secs_f64();
+    Ok(Report {
+        idle_seconds: idle.as_secs_f64(),
+        idle_seconds_max,
+        ..Report::new(workload, options, server, workers, elapsed)
+    })
 }
 
 /// Waits out the ramp-up and the measured time, a line per second; stops the workers; gives the measured time, and how long
 /// at its end no operation succeeded, to about a second.
-fn watch(options: &Options, live: &Live, progress: &mut impl FnMut(&str)) -> (Duration, Duration) {
+fn watch(options: &Options, (live, epoch): (&Live, Instant), progress: &mut impl FnMut(&str)) -> (Duration, Duration) {
     std::thread::sleep(options.ramp_up);
+    live.gaps.begin(us(epoch.elapsed()));
     live.measuring.store(true, Relaxed);
     let (began, mut before) = (Instant::now(), live.done.load(Relaxed));
     let (mut last, mut idle_since) = (began, began);
@@ -180,18 +216,27 @@ fn watch(options: &Options, live: &Live, progress: &mut impl FnMut(&str)) -> (Du
         (before, last) = (done, now);
     }
     let elapsed = began.elapsed();
+    live.gaps.end_one(us(epoch.elapsed()));
     live.stop.store(true, Relaxed);
     (elapsed, idle_since.elapsed())
 }
 
-fn work(workload: &dyn Workload, url: &Url, mut client: Client, mut rng: SmallRng, live: &Live) -> Worker {
+fn work(
+    workload: &dyn Workload,
+    url: &Url,
+    mut client: Client,
+    mut rng: SmallRng,
+    (live, epoch): (&Live, Instant),
+) -> Worker {
     // Three digits between 1 µs and ten minutes are within what the histogram allows.
     let histogram = || Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).ok();
     let histograms = workload.operations().iter().filter_map(|_| histogram()).collect();
     let mut worker = Worker { histograms, retries: 0, errors: Vec::new(), failures: 0 };
+    let mut wanted = None;
     while !live.stop.load(Relaxed) {
-        let (operation, parameter) = workload.choose(&mut rng);
-        let began = Instant::now();
+        // What no node served is wanted still, since when it was.
+        let ((operation, parameter), began) =
+            wanted.take().unwrap_or_else(|| (workload.choose(&mut rng), Instant::now()));
         let mut tries = 0;
         let done = loop {
             match workload.run(&mut client, operation, parameter) {
@@ -204,14 +249,19 @@ fn work(workload: &dyn Workload, url: &Url, mut client: Client, mut rng: SmallRn
         match done {
             Ok(()) => {
                 live.done.fetch_add(1, Relaxed);
+                live.gaps.end_one(us(epoch.elapsed()));
                 if measured && let Some(h) = worker.histograms.get_mut(operation) {
-                    h.saturating_record((began.elapsed().as_micros() as u64).max(1));
+                    h.saturating_record(us(began.elapsed()).max(1));
                 }
             }
             Err(e) => {
                 worker.failed(&e, live);
-                if serves_no_more(&e, url) {
+                let unserved = serves_no_more(&e, url);
+                if unserved {
                     worker.connect_again(workload, url, &mut client, live);
+                }
+                if unserved || matches!(e.code().and_then(|code| code.get(..2)), Some("08" | "53" | "57")) {
+                    wanted = Some(((operation, parameter), began));
                 }
             }
         }
@@ -252,5 +302,90 @@ impl Worker {
             }
             std::thread::sleep(RECONNECT_PAUSE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::Mutex;
+
+    /// Loses its connection at the first attempt, and finds a node that is not ready at the second.
+    struct Outage<'a> {
+        live: &'a Live,
+        next: AtomicU64,
+        prepared: AtomicU64,
+        asked: Mutex<Vec<u32>>,
+    }
+
+    impl Workload for Outage<'_> {
+        fn name(&self) -> &'static str {
+            "outage"
+        }
+        fn operations(&self) -> &'static [&'static str] {
+            &["ask"]
+        }
+        fn load(&self, _: &mut Client, _: &mut SmallRng, _: &mut Progress<'_>) -> Result<(), ClientError> {
+            Ok(())
+        }
+        fn prepare(&self, _: &mut Client) -> Result<(), ClientError> {
+            if self.prepared.fetch_add(1, Relaxed) == 0 { Err(ClientError::Closed) } else { Ok(()) }
+        }
+        fn choose(&self, _: &mut SmallRng) -> (usize, u32) {
+            (0, self.next.fetch_add(1, Relaxed) as u32)
+        }
+        fn run(&self, _: &mut Client, _: usize, parameter: u32) -> Result<(), ClientError> {
+            self.asked.lock().unwrap().push(parameter);
+            if self.prepared.load(Relaxed) == 0 {
+                return Err(ClientError::Closed);
+            }
+            self.live.stop.store(true, Relaxed);
+            Ok(())
+        }
+    }
+
+    /// Lets everybody in; and says nothing else.
+    fn doorman() -> Url {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut startup = [0; 1024];
+                let _ = stream.read(&mut startup).unwrap();
+                stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").unwrap();
+            }
+        });
+        Url::parse(&format!("postgresql://root@127.0.0.1:{port}/postgres")).unwrap()
+    }
+
+    #[test]
+    fn an_operation_is_as_late_as_its_first_attempt_says() {
+        let (live, url) = (Live::default(), doorman());
+        live.measuring.store(true, Relaxed);
+        let (next, prepared) = (AtomicU64::new(7), AtomicU64::new(0));
+        let outage = Outage { live: &live, next, prepared, asked: Mutex::default() };
+        let client = Client::connect(&url).unwrap();
+        let worker = work(&outage, &url, client, SmallRng::seed_from_u64(1), (&live, Instant::now()));
+        assert_eq!(*outage.asked.lock().unwrap(), [7, 7], "it is the same operation that is tried again");
+        assert_eq!(worker.failures, 2);
+        let all = &worker.histograms[0];
+        // Between two attempts to connect there is a pause, and it waited for that at least.
+        assert!(all.len() == 1 && all.max() >= us(RECONNECT_PAUSE), "{} us", all.max());
+        assert!(live.gaps.longest() >= RECONNECT_PAUSE);
+    }
+
+    #[test]
+    fn the_longest_gap_is_of_all_workers_and_of_the_end() {
+        let gaps = Gaps::default();
+        gaps.end_one(700);
+        gaps.begin(1_000);
+        // Two workers, of which one says later what was earlier.
+        [1_100, 1_300, 1_200, 1_350].into_iter().for_each(|at| gaps.end_one(at));
+        assert_eq!(gaps.longest(), Duration::from_micros(200));
+        gaps.end_one(3_350);
+        assert_eq!(gaps.longest(), Duration::from_millis(2));
     }
 }

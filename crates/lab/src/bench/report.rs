@@ -60,6 +60,8 @@ pub struct Report {
     pub seconds: f64,
     /// Time at its end in which no operation succeeded, seconds, to about one.
     pub idle_seconds: f64,
+    /// The longest time in which no operation of any worker succeeded, seconds.
+    pub idle_seconds_max: f64,
     /// Seed of all choices.
     pub seed: u64,
     /// All operations together, then each.
@@ -88,6 +90,7 @@ impl Report {
             workers: options.workers,
             seconds,
             idle_seconds: 0.0,
+            idle_seconds_max: 0.0,
             seed: options.seed,
             operations: Vec::new(),
             retries: 0,
@@ -136,7 +139,7 @@ impl Report {
         let operations: Vec<Value> = self.operations.iter().map(OperationReport::json).collect();
         json!({
             "workload": self.workload, "server": self.server, "workers": self.workers, "seconds": self.seconds,
-            "idle_seconds": self.idle_seconds, "seed": self.seed, "operations": operations, "retries": self.retries, "failures": self.failures,
+            "idle_seconds": self.idle_seconds, "idle_seconds_max": self.idle_seconds_max, "seed": self.seed, "operations": operations, "retries": self.retries, "failures": self.failures,
             "errors": self.errors,
         })
         .to_string()
@@ -158,6 +161,7 @@ impl fmt::Display for Report {
             }
             writeln!(f)?;
         }
+        writeln!(f, "longest time without an operation {:.3} s", self.idle_seconds_max)?;
         write!(f, "retries {}, failures {}", self.retries, self.failures)?;
         for error in &self.errors {
             write!(f, "\n  {error}")?;

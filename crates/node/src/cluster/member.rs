@@ -47,6 +47,8 @@ pub struct RangeStatus {
     pub leader: Option<NodeId>,
     /// The timestamps at which it may serve, if it leads under a lease.
     pub lease: Option<(Timestamp, Timestamp)>,
+    /// The keys that it has where its log is applied here.
+    pub keys: Span,
     /// The place in the log that is applied here.
     pub applied: u64,
     /// The place before the first that the log still has.
@@ -316,6 +318,7 @@ impl<E: Engine> Member<E> {
             term: status.term,
             leader: status.leader.and_then(NodeId::of_store),
             lease: core.replicas.lease(group_of(range)).filter(|_| shard.led.is_some()),
+            keys: shard.range.span().clone(),
             applied: shard.applied,
             truncated: status.truncated,
             collected: shard.range.collected(),

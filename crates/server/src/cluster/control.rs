@@ -1,6 +1,8 @@
 //! What nodes and operators ask a node outside its cluster's messages: one question, one answer, as text.
 
 use super::identity::Charter;
+use crate::kv::info::hex;
+use node::Span;
 use std::time::{Duration, Instant};
 
 /// An answer takes at most so long; founding asks several nodes.
@@ -37,6 +39,8 @@ pub enum Request {
     Leave(u32),
     /// Other nodes are to replicate a range.
     Replicas(Replacement),
+    /// Which ranges hold these keys, which one that you lead had; or what keys has it ([`Parts`])?
+    Parts(u64, Option<Span>),
     /// What the programs of all nodes know is to be in force.
     Upgrade,
     /// What its SQL layer is asked ([`sql::peers`]).
@@ -82,6 +86,46 @@ pub struct Replacement {
     pub from: Option<u32>,
     /// It is asked by a node, which takes the receiver for the range's leader: it asks no further.
     pub asked_on: bool,
+}
+
+/// Keys, and the ranges in which they are, as the leader of one of these knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The keys.
+    pub keys: Span,
+    /// The ranges, in key order.
+    pub ranges: Vec<u64>,
+}
+
+impl Parts {
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let ranges: Vec<String> = self.ranges.iter().map(u64::to_string).collect();
+        format!("{}\n{}\n", span_text(&self.keys), ranges.join(" "))
+    }
+    /// From text. `None`: it is none.
+    pub fn of_text(text: &str) -> Option<Parts> {
+        let (keys, rest) = text.split_once('\n')?;
+        let ranges: Option<Vec<u64>> = rest.lines().next()?.split(' ').map(|range| range.parse().ok()).collect();
+        Some(Parts { keys: span(keys)?, ranges: ranges? })
+    }
+}
+
+/// Two keys as words; one that is empty, as the end of all is, is a dash.
+fn span_text(span: &Span) -> String {
+    let key = |key: &[u8]| if key.is_empty() { "-".to_owned() } else { hex(key) };
+    format!("{} {}", key(&span.start), key(&span.end))
+}
+
+/// The reverse.
+fn span(text: &str) -> Option<Span> {
+    let key = |word: &str| match word {
+        "-" => Some(Vec::new()),
+        _ if !word.is_ascii() || !word.len().is_multiple_of(2) => None,
+        _ => (0..word.len()).step_by(2).map(|at| u8::from_str_radix(&word[at..at + 2], 16).ok()).collect(),
+    };
+    let (start, end) = text.split_once(' ')?;
+    Some(Span { start: key(start)?.into(), end: key(end)?.into() })
 }
 
 /// An answer.
@@ -145,6 +189,8 @@ impl Request {
             Request::Holds(node) => format!("holds {node}\n"),
             Request::Sql(question) => format!("sql {question}\n"),
             Request::Leave(node) => format!("leave {node}\n"),
+            Request::Parts(range, None) => format!("parts {range}\n"),
+            Request::Parts(range, Some(keys)) => format!("parts {range} {}\n", span_text(keys)),
             Request::Replicas(Replacement { range, to, from, asked_on }) => {
                 let on = if *asked_on { " on" } else { "" };
                 format!("replicas {range} {} {}{on}\n", number(*to), number(*from))
@@ -171,6 +217,10 @@ impl Request {
                     "holds" => rest.parse().ok().map(Request::Holds),
                     "leave" => rest.parse().ok().map(Request::Leave),
                     "replicas" => Replacement::of_text(rest).map(Request::Replicas),
+                    "parts" => match rest.split_once(' ') {
+                        None => rest.parse().ok().map(|range| Request::Parts(range, None)),
+                        Some((range, keys)) => Some(Request::Parts(range.parse().ok()?, Some(span(keys)?))),
+                    },
                     _ => None,
                 }
             }
@@ -322,6 +372,8 @@ mod tests {
             (Request::Holds(3), "holds 3\n"),
             (Request::Leave(3), "leave 3\n"),
             (Request::Replicas(replacement), "replicas 7 4 0 on\n"),
+            (Request::Parts(7, None), "parts 7\n"),
+            (Request::Parts(7, Some(Span::new(vec![0x0a, 0xff], Vec::new()))), "parts 7 0aff -\n"),
             (Request::Upgrade, "upgrade\n"),
             (Request::Serves, "serves\n"),
         ] {
@@ -335,6 +387,16 @@ mod tests {
             (Reply::Later("x".into()), "later\nx"),
         ] {
             assert_eq!((Reply::of_bytes(text.as_bytes()), reply.to_bytes()), (Some(reply), text.into()));
+        }
+    }
+
+    #[test]
+    fn parts_as_text() {
+        let parts = Parts { keys: Span::new(Vec::new(), vec![0x07]), ranges: vec![1, 1 << 40] };
+        assert_eq!(parts.to_text(), "- 07\n1 1099511627776\n");
+        assert_eq!(Parts::of_text(&parts.to_text()), Some(parts));
+        for garbage in ["", "- 07\n", "- 7\n1\n", "- gg\n1\n", "- \u{e9}\n1\n", "-\n1\n", "- -\nx\n"] {
+            assert_eq!(Parts::of_text(garbage), None, "{garbage:?}");
         }
     }
 
@@ -380,6 +442,8 @@ mod tests {
             b"reserve x\n",
             b"join 1\n",
             b"replicas 1\n",
+            b"parts x\n",
+            b"parts 1 7\n",
             b"leave n\n",
             b"GET / HTTP/1.1\r\n\r\n",
         ] {

@@ -210,6 +210,7 @@ impl Founder {
                 | Request::Sql(_)
                 | Request::Leave(_)
                 | Request::Replicas(_)
+                | Request::Parts(..)
                 | Request::Upgrade,
             ) => Reply::No(match self.membership() {
                 None => "this node is in no cluster yet: when all nodes run, found it with `timeball init`".into(),

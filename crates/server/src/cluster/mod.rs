@@ -28,6 +28,7 @@ mod beat;
 pub mod charter;
 pub mod control;
 pub mod founding;
+mod halves;
 mod handover;
 pub mod identity;
 mod info;

@@ -3,12 +3,15 @@
 //! Whoever is asked finds the range's leader, and asks it. The leader goes step by step: a learner, which gets the range; its vote, and the end of the other
 //! replica, in one change of the configuration; and first it hands over, where it is itself the one to go. Each step begins with a look at what there is, so an
 //! operator who asks again (as a leader died, or he lost patience) goes on where it stopped.
+//!
+//! A range that is large is split by its leader so that it can be copied (decision 0154). So what is asked is done for all ranges that came of it meanwhile, too ([`super::halves`]).
 
 use super::Inner;
-use super::control::{self, Replacement, Reply, Request};
+use super::control::{self, Parts, Replacement, Reply, Request};
+use super::halves::{self, Ranges};
 use crate::kv::{Shell, park};
-use node::RangeId;
 use node::cluster::{NodeId, ReplicaChange, Role};
+use node::{RangeId, Span};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use store::Engine;
@@ -17,6 +20,8 @@ use store::Engine;
 const MOVE_MAX: Duration = Duration::from_secs(90);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Who leads a range is looked for so long, at most, to hear what keys it has.
+const PARTS_MAX: Duration = Duration::from_secs(5);
 /// Between two searches for the leader.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
 
@@ -56,7 +61,7 @@ fn next(asked: &Replacement, voters: &[NodeId], learners: &[NodeId], own: NodeId
 }
 
 impl<E: Engine> Inner<E> {
-    /// Sees to it, wherever the range is led.
+    /// Sees to it, wherever the range is led, and what comes of it meanwhile.
     pub(super) fn replace(&self, asked: &Replacement) -> Reply {
         if asked.to == asked.from {
             return Reply::No("say which node gets a replica (--to), or loses one (--from)".into());
@@ -65,7 +70,18 @@ impl<E: Engine> Inner<E> {
         if let Some(node) = unknown {
             return Reply::No(format!("there is no n{node} in this cluster"));
         }
+        if !asked.asked_on && self.member.route(RangeId(asked.range)).is_none() {
+            return Reply::No(format!("r{} is not known here: `timeball node status` shows the ranges", asked.range));
+        }
         let until = Instant::now() + MOVE_MAX;
+        match asked.asked_on {
+            true => self.replace_one(asked, until),
+            false => halves::follow(asked, &mut Replacing { inner: self, asked, until }),
+        }
+    }
+
+    /// One range.
+    fn replace_one(&self, asked: &Replacement, until: Instant) -> Reply {
         let mut why = String::from("nobody leads it");
         let mut turn = 0;
         while Instant::now() < until && !self.leaving.load(SeqCst) {
@@ -80,6 +96,39 @@ impl<E: Engine> Inner<E> {
             park::pause(SEARCH_EVERY);
         }
         Reply::No(format!("r{} is not as it was to be: {why}; ask again", asked.range))
+    }
+
+    /// Which ranges hold these keys, or those that a range has, if it is led here: who leads it has applied all its splits, and knows what came of them.
+    pub(super) fn parts(&self, range: u64, keys: Option<Span>) -> Reply {
+        let led = self.member.status(RangeId(range)).filter(|status| status.lease.is_some());
+        let Some(status) = led else { return Reply::Later(format!("n{} does not lead it", self.node)) };
+        let keys = keys.unwrap_or(status.keys);
+        let ranges = self.member.ranges_over(&keys).into_iter().map(|(_, range)| range.0).collect();
+        Reply::Ok(Parts { keys, ranges }.to_text())
+    }
+
+    /// The same, wherever it is led. `None`: nobody says.
+    fn parts_anywhere(&self, range: u64, keys: Option<&Span>) -> Option<Parts> {
+        let until = Instant::now() + PARTS_MAX;
+        while Instant::now() < until && !self.leaving.load(SeqCst) {
+            let charter = self.charter();
+            let leader = self.member.route(RangeId(range)).and_then(|(leader, _)| leader);
+            let first = charter.members.iter().filter(|place| leader == Some(NodeId(place.node)));
+            let others = charter.members.iter().filter(|place| leader != Some(NodeId(place.node)));
+            for place in first.chain(others) {
+                let reply = match place.node == self.node {
+                    true => Ok(self.parts(range, keys.cloned())),
+                    false => control::ask(&place.addr, &Request::Parts(range, keys.cloned())),
+                };
+                if let Ok(Reply::Ok(text)) = reply
+                    && let Some(parts) = Parts::of_text(&text)
+                {
+                    return Some(parts);
+                }
+            }
+            park::pause(SEARCH_EVERY);
+        }
+        None
     }
 
     /// At the leader.
@@ -120,9 +169,9 @@ impl<E: Engine> Inner<E> {
             return Reply::Later(format!("n{} does not lead it", self.node));
         }
         let range = RangeId(asked.range);
-        let Some((leader, replicas)) = self.member.route(range) else {
-            return Reply::No(format!("r{} is not known here: `timeball node status` shows the ranges", asked.range));
-        };
+        // What came of a range is known to who replicates it.
+        let all = || (None, self.charter().members.iter().map(|place| NodeId(place.node)).collect());
+        let (leader, replicas) = self.member.route(range).unwrap_or_else(all);
         let others: Vec<NodeId> = replicas.into_iter().filter(|node| node.0 != self.node).collect();
         let in_turn = turn.checked_rem(others.len()).and_then(|at| others.get(at));
         // Who was said to lead may be gone.
@@ -135,6 +184,22 @@ impl<E: Engine> Inner<E> {
             Ok(reply) => reply,
             Err(why) => Reply::Later(why),
         }
+    }
+}
+
+/// What an operator asks of a range, for those that come of it.
+struct Replacing<'a, E> {
+    inner: &'a Inner<E>,
+    asked: &'a Replacement,
+    until: Instant,
+}
+
+impl<E: Engine> Ranges for Replacing<'_, E> {
+    fn replace(&mut self, range: u64) -> Reply {
+        self.inner.replace_one(&Replacement { range, ..*self.asked }, self.until)
+    }
+    fn parts(&mut self, range: u64, keys: Option<&Span>) -> Option<Parts> {
+        self.inner.parts_anywhere(range, keys)
     }
 }
 
