@@ -14,8 +14,15 @@ use transport::{Deliver, Identity, Options, Parcel, Peer, Transport};
 const ADDRS: [&str; 2] = ["127.0.0.1:27690", "127.0.0.1:27691"];
 
 fn start(node: u32, deliver: Deliver) -> Transport {
-    let identity =
-        Identity { cluster: 1, node, store: node.into(), incarnation: 1, release: "bench".into(), knows: 1..=1 };
+    let identity = Identity {
+        cluster: 1,
+        node,
+        store: node.into(),
+        incarnation: 1,
+        release: "bench".into(),
+        knows: 1..=1,
+        start: 0,
+    };
     let peers = [1u32, 2].map(|n| Peer { node: n, store: n.into(), addr: ADDRS[n as usize - 1].into() });
     let listener = TcpListener::bind(ADDRS[node as usize - 1]).expect("the port is free");
     Transport::start(listener, identity, peers.into(), Options::default(), deliver, Box::new(|request| request))

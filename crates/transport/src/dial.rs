@@ -99,7 +99,7 @@ fn shake_hands(hub: &Hub, peer: &PeerState, lane: &Lane, stream: &Arc<TcpStream>
     let welcome = answer.map_err(|refusal| Failure::Refused { by_this_node: false, refusal })?;
     let judged = hub
         .judge_welcome(peer, &welcome)
-        .and_then(|()| hub.admit(peer, welcome.incarnation, &welcome.release, &welcome.knows));
+        .and_then(|()| hub.admit(peer, (welcome.incarnation, welcome.start), &welcome.release, &welcome.knows));
     timed::write_all(stream, &hello::encode_verdict(judged), deadline)?;
     judged.map_err(|refusal| Failure::Refused { by_this_node: true, refusal })?;
 

@@ -126,6 +126,8 @@ pub struct Hello {
     pub release: String,
     /// The versions of the cluster that it knows.
     pub knows: RangeInclusive<u16>,
+    /// Drawn when its process started; 0: it did not say.
+    pub start: u64,
 }
 
 /// Who answers.
@@ -145,6 +147,8 @@ pub struct Welcome {
     pub release: String,
     /// The versions of the cluster that it knows.
     pub knows: RangeInclusive<u16>,
+    /// Drawn when its process started; 0: it did not say.
+    pub start: u64,
 }
 
 /// The newest version that both speak.
@@ -185,6 +189,10 @@ impl Reader<'_> {
         }
         Ok(self.u16("versions of the cluster")?..=self.u16("versions of the cluster")?)
     }
+    /// Nor of this.
+    fn start(&mut self) -> Result<u64, Malformed> {
+        if self.0.is_empty() { Ok(0) } else { self.u64("start") }
+    }
     fn release(&mut self) -> Result<String, Malformed> {
         let len = usize::from(self.byte("release")?);
         let (text, rest) = self.0.split_at_checked(len).ok_or(Malformed::Damaged("release"))?;
@@ -224,6 +232,7 @@ impl Hello {
         out.push(self.lane);
         push_release(&mut out, &self.release);
         push_known(&mut out, &self.knows);
+        out.extend_from_slice(&self.start.to_le_bytes());
         envelope(Kind::Hello, &out)
     }
 
@@ -243,6 +252,7 @@ impl Hello {
             lane: 0,
             release: String::new(),
             knows: KNOWN_UNSAID,
+            start: 0,
         };
         if common_version(&hello).is_err() {
             return Ok(hello);
@@ -256,6 +266,7 @@ impl Hello {
         hello.lane = r.byte("lane")?;
         hello.release = r.release()?;
         hello.knows = r.known()?;
+        hello.start = r.start()?;
         Ok(hello)
     }
 }
@@ -296,6 +307,7 @@ pub fn encode_answer(answer: &Result<Welcome, Refusal>) -> Vec<u8> {
             out.extend_from_slice(&welcome.incarnation.to_le_bytes());
             push_release(&mut out, &welcome.release);
             push_known(&mut out, &welcome.knows);
+            out.extend_from_slice(&welcome.start.to_le_bytes());
         }
         Err(refusal) => push_refusal(&mut out, *refusal),
     }
@@ -316,6 +328,7 @@ pub fn decode_answer(body: &[u8]) -> Result<Result<Welcome, Refusal>, Malformed>
         incarnation: r.u64("incarnation")?,
         release: r.release()?,
         knows: r.known()?,
+        start: r.start()?,
     }))
 }
 

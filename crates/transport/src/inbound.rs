@@ -32,7 +32,7 @@ pub(crate) fn shake_hands(
     if let Err(refusal) = hello::decode_verdict(&body).map_err(io::Error::other)? {
         return Ok(Err((false, refusal)));
     }
-    if let Err(refusal) = hub.admit(&peer, hello.incarnation, &hello.release, &hello.knows) {
+    if let Err(refusal) = hub.admit(&peer, (hello.incarnation, hello.start), &hello.release, &hello.knows) {
         return Ok(Err((true, refusal)));
     }
     // It is alive: what this node has for it need not wait.

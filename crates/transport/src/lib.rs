@@ -101,6 +101,8 @@ pub struct Identity {
     pub release: String,
     /// The versions of the cluster that the program knows.
     pub knows: RangeInclusive<u16>,
+    /// Drawn anew at each start: two processes on copies of one store may be the same life of it, and are told apart by this. 0: not said.
+    pub start: u64,
 }
 
 /// Another node of the cluster, and where it listens.

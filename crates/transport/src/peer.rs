@@ -27,6 +27,8 @@ pub(crate) struct PeerState {
 struct News {
     /// Its latest life, and release.
     seen: Option<(u64, String)>,
+    /// What that life said that it drew at its start; 0: nothing.
+    start: u64,
     /// The versions of the cluster that it knows.
     knows: Option<RangeInclusive<u16>>,
     lanes_up: usize,
@@ -69,6 +71,7 @@ impl PeerState {
         let lane = |index: usize| Lane::new(index, options.queue_bytes_max[index]);
         let news = News {
             seen: None,
+            start: 0,
             knows: None,
             lanes_up: 0,
             up: false,
@@ -226,6 +229,7 @@ impl Hub {
             lane: lane as u8,
             release: self.identity.release.clone(),
             knows: self.identity.knows.clone(),
+            start: self.identity.start,
         }
     }
 
@@ -250,7 +254,7 @@ impl Hub {
             return Err(Refusal::Lane { known: LANES as u8, named: hello.lane });
         }
         self.judge_program(&hello.knows)?;
-        self.judge_life(&peer, hello.incarnation)?;
+        self.judge_life(&peer, hello.incarnation, hello.start)?;
         let welcome = Welcome {
             version,
             cluster: own.cluster,
@@ -259,6 +263,7 @@ impl Hub {
             incarnation: own.incarnation,
             release: own.release.clone(),
             knows: own.knows.clone(),
+            start: own.start,
         };
         Ok((welcome, peer))
     }
@@ -278,12 +283,20 @@ impl Hub {
             return Err(Refusal::Store { node: peer.node, known: peer.store, named: welcome.store });
         }
         self.judge_program(&welcome.knows)?;
-        self.judge_life(peer, welcome.incarnation)
+        self.judge_life(peer, welcome.incarnation, welcome.start)
     }
 
-    fn judge_life(&self, peer: &PeerState, life: u64) -> Result<(), Refusal> {
-        match &peer.news.lock().seen {
-            Some((seen, _)) if *seen > life => Err(Refusal::Incarnation { node: peer.node, known: *seen, named: life }),
+    fn judge_life(&self, peer: &PeerState, life: u64, start: u64) -> Result<(), Refusal> {
+        Self::judge_life_by(&peer.news.lock(), peer.node, life, start)
+    }
+
+    fn judge_life_by(news: &News, node: u32, life: u64, start: u64) -> Result<(), Refusal> {
+        match &news.seen {
+            Some((seen, _)) if *seen > life => Err(Refusal::Incarnation { node, known: *seen, named: life }),
+            // Each start of one store is another life of it: these are two stores.
+            Some((seen, _)) if *seen == life && start != 0 && news.start != 0 && news.start != start => {
+                Err(Refusal::Copy { node, known: news.start, named: start })
+            }
             _ => Ok(()),
         }
     }
@@ -292,21 +305,20 @@ impl Hub {
     pub fn admit(
         &self,
         peer: &PeerState,
-        life: u64,
+        (life, start): (u64, u64),
         release: &str,
         knows: &RangeInclusive<u16>,
     ) -> Result<(), Refusal> {
         let mut news = peer.news.lock();
-        if news.seen.as_ref().is_none_or(|(seen, _)| *seen <= life) {
-            news.knows = Some(knows.clone());
-        }
-        match &news.seen {
-            Some((seen, _)) if *seen == life => return Ok(()),
-            Some((seen, _)) if *seen > life => {
-                return Err(Refusal::Incarnation { node: peer.node, known: *seen, named: life });
+        Self::judge_life_by(&news, peer.node, life, start)?;
+        news.knows = Some(knows.clone());
+        if news.seen.as_ref().is_some_and(|(seen, _)| *seen == life) {
+            if news.start == 0 {
+                news.start = start;
             }
-            _ => news.seen = Some((life, release.to_owned())),
+            return Ok(());
         }
+        (news.seen, news.start) = (Some((life, release.to_owned())), start);
         drop(news);
         self.guests.cut_node(peer.node, life);
         peer.lanes.iter().for_each(|lane| lane.cut_before(Some(life)));

@@ -82,6 +82,18 @@ pub enum Refusal {
         /// The newest.
         max: u16,
     },
+    /// The same life of a node, in another process: its store was copied, and both are used.
+    #[error(
+        "hears another process as n{node}, on a copy of this store (they drew {known:016x} and {named:016x} at their starts): stop one of the two for good; the other one starts on an empty --store to join anew"
+    )]
+    Copy {
+        /// The node in question.
+        node: u32,
+        /// What the one that is heard drew when it started.
+        known: u64,
+        /// What the one that came drew.
+        named: u64,
+    },
     /// A reason that this release does not know, by its number.
     #[error("refuses for a reason that this release does not know (number {0}): upgrade it")]
     Unknown(u8),
@@ -102,6 +114,7 @@ impl Refusal {
             Refusal::ClusterVersion { version, min, max } => {
                 (9, 0, version.into(), u128::from(min) | u128::from(max) << 16)
             }
+            Refusal::Copy { node, known, named } => (10, node, known.into(), named.into()),
             Refusal::Unknown(code) => (code.max(1), 0, 0, 0),
         }
     }
@@ -123,6 +136,7 @@ impl Refusal {
                     min: (named & 0xffff) as u16,
                     max: (named >> 16).try_into().ok()?,
                 },
+                10 => Refusal::Copy { node, known: known.try_into().ok()?, named: named.try_into().ok()? },
                 _ => return None,
             })
         };

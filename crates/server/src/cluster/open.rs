@@ -136,6 +136,7 @@ fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Tr
         incarnation: inner.member.incarnation(),
         release: env!("CARGO_PKG_VERSION").to_owned(),
         knows: VERSION_MIN..=VERSION_MAX,
+        start: super::founding::draw(),
     };
     let peers = roster::peers(&charter, inner.node);
     // The transport's threads must not keep the node alive.

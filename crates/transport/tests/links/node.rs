@@ -38,7 +38,15 @@ pub fn store_of(node: u32) -> u128 {
 }
 
 pub fn identity(node: u32) -> Identity {
-    Identity { cluster: CLUSTER, node, store: store_of(node), incarnation: 1, release: "test".into(), knows: 1..=2 }
+    Identity {
+        cluster: CLUSTER,
+        node,
+        store: store_of(node),
+        incarnation: 1,
+        release: "test".into(),
+        knows: 1..=2,
+        start: 0,
+    }
 }
 
 pub fn peer(node: u32, addr: &str) -> Peer {

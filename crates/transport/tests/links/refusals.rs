@@ -112,6 +112,29 @@ fn an_older_life_than_one_that_was_seen() {
     assert!(old.got.lock().unwrap().is_empty());
 }
 
+/// A store was copied, and both are used: each start is a life of its own of one store, but not of two.
+#[test]
+fn the_same_life_in_another_process() {
+    let second = Identity { incarnation: 2, start: 0xa, ..identity(2) };
+    let [one, two] = meet(second, |addr| peer(1, &addr), |addr| peer(2, &addr));
+    one.wait_up(2);
+    two.wait_up(1);
+    let copy = Identity { incarnation: 2, start: 0xb, ..identity(2) };
+    let copy = TestNode::start(copy, bind(), vec![peer(1, &one.addr)]);
+    let why = Refusal::Copy { node: 2, known: 0xa, named: 0xb };
+    copy.expect("it is told why", |e| matches!(e, Event::RefusedAtDial { node: 1, refusal, .. } if *refusal == why));
+    copy.send(1, 0, "of a copy");
+    two.send(1, 0, "of the first one");
+    until("the first one is heard", || one.got.lock().unwrap().iter().any(|p| p.bytes == "of the first one"));
+    assert!(one.got.lock().unwrap().iter().all(|p| p.bytes != "of a copy"));
+    // Who says nothing of its start is of an earlier release, and cannot be told apart.
+    let silent = TestNode::start(Identity { incarnation: 2, ..identity(2) }, bind(), vec![peer(1, &one.addr)]);
+    until("it is let in", || {
+        silent.send(1, 0, "of an earlier release");
+        one.got.lock().unwrap().iter().any(|p| p.bytes == "of an earlier release")
+    });
+}
+
 #[test]
 fn a_later_life_ends_the_links_of_the_earlier_one() {
     let [one, two] = meet(identity(2), |addr| peer(1, &addr), |addr| peer(2, &addr));

@@ -44,6 +44,7 @@ fn shake_hands_as_two(mut stream: TcpStream) -> Option<(u8, TcpStream)> {
         incarnation: 1,
         release: "mute".into(),
         knows: 1..=2,
+        start: 0,
     };
     stream.write_all(&encode_answer(&Ok(welcome))).ok()?;
     if !is_open(&stream) {
@@ -163,6 +164,7 @@ fn an_idle_link_stays_and_a_silent_one_is_given_up() {
         lane: 0,
         release: "silent".into(),
         knows: 1..=2,
+        start: 0,
     };
     silent.write_all(&hello.encode()).unwrap();
     assert_eq!(message(&mut silent).0, Kind::Answer);
