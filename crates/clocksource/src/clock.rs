@@ -39,12 +39,14 @@ struct Polled {
     tracker: Tracker,
     /// The hypervisor's disruption marker and its last value, on machines that have one.
     vmclock: Option<(VmClock, u64)>,
+    /// What happened before anybody listened, for who does.
+    unheard: Vec<Event>,
 }
 
 impl Polled {
     fn new(probe: Box<dyn Probe>, vmclock: Option<VmClock>) -> Self {
         let vmclock = vmclock.and_then(|v| v.disruption_marker().map(|m| (v, m)).ok());
-        Polled { probe, tracker: Tracker::default(), vmclock }
+        Polled { probe, tracker: Tracker::default(), vmclock, unheard: Vec::new() }
     }
     /// Whether the hypervisor disturbed the clock since the last call.
     fn moved(&mut self) -> bool {
@@ -138,7 +140,7 @@ impl Clock {
             Spec::Auto => Box::new(Auto::new(drift)),
         };
         let clock = Self::build(Face::Anchored, Some(Polled::new(probe, VmClock::open().ok())), spec.to_string());
-        clock.poll();
+        clock.poll_unheard();
         Ok(clock)
     }
 
@@ -166,6 +168,14 @@ impl Clock {
     /// Whether readings need somebody to call [`Clock::poll`] ([`Clock::start_poller`] does).
     pub fn needs_polling(&self) -> bool {
         matches!(self.face, Face::Anchored)
+    }
+
+    /// Asks the source before anybody listens. Its status is in the first reading; all else that happened is for [`Clock::start_poller`].
+    fn poll_unheard(&self) {
+        let events = self.poll();
+        if let Some(polled) = self.polled.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
+            polled.unheard = events.into_iter().filter(|e| !matches!(e, Event::Status { .. })).collect();
+        }
     }
 
     /// Asks the source once and publishes what follows. May block for some hundred milliseconds.
@@ -203,11 +213,17 @@ impl Clock {
         events
     }
 
-    /// Starts the thread that polls until the returned guard is dropped. Each event is given to `on_event`.
+    /// Starts the thread that polls until the returned guard is dropped. Each event is given to `on_event`, first those of the poll that opened the clock.
     ///
     /// # Errors
     /// [`OpenError::Thread`].
-    pub fn start_poller(self: &Arc<Self>, on_event: impl FnMut(&Event) + Send + 'static) -> Result<Poller, OpenError> {
+    pub fn start_poller(
+        self: &Arc<Self>,
+        mut on_event: impl FnMut(&Event) + Send + 'static,
+    ) -> Result<Poller, OpenError> {
+        let unheard =
+            self.polled.lock().unwrap_or_else(|e| e.into_inner()).as_mut().map(|p| std::mem::take(&mut p.unheard));
+        unheard.unwrap_or_default().iter().for_each(&mut on_event);
         Poller::start(Arc::clone(self), POLL_EVERY, on_event).map_err(OpenError::Thread)
     }
 
@@ -238,5 +254,50 @@ impl ClockSource for Clock {
     }
     fn detail(&self) -> String {
         self.report().detail
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Leap, Measurement, ProbeError};
+    use clock::{Interval, Status};
+    use std::sync::mpsc;
+
+    /// A source within a sandbox that forbids `adjtimex`.
+    #[derive(Debug)]
+    struct Sandboxed;
+
+    impl Probe for Sandboxed {
+        fn name(&self) -> &'static str {
+            "sandboxed"
+        }
+        fn probe(&mut self) -> Result<Measurement, ProbeError> {
+            let moment = Moment { steering_ppb: None, ..Moment::capture() };
+            Ok(Measurement {
+                moment,
+                interval: Interval { earliest_ns: moment.real_ns - 1_000_000, latest_ns: moment.real_ns + 1_000_000 },
+                updated_ns: moment.raw_ns,
+                max_drift_ppb: 50_000,
+                steady_ppb: None,
+                follows_slews: false,
+                status: Status::Synchronized,
+                leap: Leap::None,
+                detail: String::new(),
+            })
+        }
+    }
+
+    /// The poll that opens a clock comes before its poller: what it finds was told to nobody.
+    #[test]
+    fn what_the_first_poll_finds_is_heard() {
+        let clock = Clock::with_probe_on(Box::new(Sandboxed), None);
+        clock.poll_unheard();
+        let (told, heard) = mpsc::channel();
+        let poller = clock.start_poller(move |event| told.send(event.to_string()).unwrap()).unwrap();
+        drop(poller);
+        let heard: Vec<String> = heard.iter().collect();
+        assert_eq!(heard.iter().filter(|e| e.contains("adjtimex")).count(), 1, "{heard:?}");
+        assert!(heard[0].contains("adjtimex"), "{heard:?}");
     }
 }

@@ -126,6 +126,19 @@ fn a_minority_of_liars_is_outvoted() {
     agreed(&[Some(HONEST), None, Some(HONEST)], 2);
 }
 
+/// With a third that is silent one of two may lie, and nothing says which: the bound spans both, and both are named.
+#[test]
+fn who_contradicts_the_only_other_is_named() {
+    let m = agreed(&[Some(HONEST), Some(LIAR), None], 2);
+    let (start, each) = m.detail.split_once("; ").unwrap_or_else(|| panic!("{m:?}"));
+    assert_eq!(start, "2 of 3 NTP servers answer, and no two agree", "{m:?}");
+    assert!(each.contains("1800000.") || each.contains("1799999."), "{m:?}");
+    assert_eq!(each.matches("127.0.0.1:").count(), 2, "{m:?}");
+    assert!(m.interval.latest_ns - m.interval.earliest_ns >= 3_600_000_000_000 - 1_000_000_000, "{m:?}");
+    let alone = agreed(&[Some(HONEST), None], 1);
+    assert_eq!(alone.detail, "1 of 2 NTP servers answers, and no other bears it out");
+}
+
 #[test]
 fn without_a_majority_there_is_no_bound() {
     let reason = |servers: &[Option<Says>], part: &str| {

@@ -290,6 +290,31 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// Who agrees with whom, and who does not; `interval` is what follows from it. Where servers are silent it may span some that contradict each other.
+fn opinion(counting: &[(&Peer, Interval)], servers: usize, interval: Interval) -> String {
+    let intervals: Vec<Interval> = counting.iter().map(|(_, i)| *i).collect();
+    let answering = intervals.len();
+    let shared = (1..=answering).rev().find_map(|many| Some((many, marzullo::agree(&intervals, answering - many)?)));
+    let (many, most) = shared.unwrap_or((0, interval));
+    let apart = |(peer, i): &(&Peer, Interval), from| format!("{}: {}", peer.name, offset(*i, from));
+    if many == 1 && servers > 1 {
+        if answering == 1 {
+            return format!("1 of {servers} NTP servers answers, and no other bears it out");
+        }
+        let each: Vec<String> = counting.iter().map(|one| apart(one, interval.middle_ns())).collect();
+        return format!(
+            "{answering} of {servers} NTP servers answer, and no two agree; the bound spans them ({} from its middle)",
+            each.join(", ")
+        );
+    }
+    let mut told = format!("{many} of {servers} NTP servers agree");
+    for (peer, i) in counting.iter().filter(|(_, i)| !i.meets(most)) {
+        let spanned = if i.meets(interval) { " (the bound spans it: too many are silent)" } else { "" };
+        told.push_str(&format!("; {} disagrees: {} from them{spanned}", peer.name, offset(*i, most.middle_ns())));
+    }
+    told
+}
+
 impl Probe for Ntp {
     fn name(&self) -> &'static str {
         NAME
@@ -324,13 +349,9 @@ impl Probe for Ntp {
         })?;
         let updated_ns = counting.iter().filter_map(|(p, _)| p.samples.newest_ns()).max().unwrap_or(0);
         let leap = leap_of(&counting.iter().map(|(p, _)| *p).collect::<Vec<_>>(), wrong);
-        let (agreeing, others): (Vec<_>, Vec<_>) = counting.iter().partition(|(_, i)| i.meets(interval));
-        let mut detail = format!("{} of {servers} NTP servers agree", agreeing.len());
+        let mut detail = opinion(&counting, servers, interval);
         if leap == Leap::Smeared {
             detail.push_str("; they smear leap seconds");
-        }
-        for (peer, i) in others {
-            detail.push_str(&format!("; {} disagrees: {} from them", peer.name, offset(i, interval.middle_ns())));
         }
         for peer in self.peers.iter().filter(|p| p.double) {
             detail.push_str(&format!("; {} {}", peer.name, peer.trouble));

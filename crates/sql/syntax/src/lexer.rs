@@ -48,6 +48,7 @@ impl<'a> Lexed<'a> {
                 super::passed(lexed.tokens.len())?;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
                 super::passed(lexed.tokens.len())?;
+                lexed.count()?;
                 lexed.names()?;
                 super::passed(lexed.tokens.len())?;
                 // Before anything looks within brackets: those forms are read anew at each level.
@@ -70,6 +71,16 @@ impl<'a> Lexed<'a> {
                 Err(error)
             }
         }
+    }
+
+    /// Refuses more statements than one text may hold: none of them runs.
+    fn count(&self) -> Result<(), SqlError> {
+        if self.tokens.len() > STATEMENTS_MAX && self.statements().nth(STATEMENTS_MAX).is_some() {
+            let message = format!("the text has more than {STATEMENTS_MAX} statements");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+                .hint("None of them was run. Send them in several messages, or load data with COPY."));
+        }
+        Ok(())
     }
 
     /// Refuses names that the planner keeps for itself: the empty one, and those with a zero character.
@@ -99,7 +110,7 @@ impl<'a> Lexed<'a> {
             }
         }
         ranges.push(start..self.tokens.len());
-        ranges.into_iter().filter(|r| !r.is_empty()).take(STATEMENTS_MAX)
+        ranges.into_iter().filter(|r| !r.is_empty())
     }
 
     /// Where tokens begin, and the byte where they end.

@@ -23,6 +23,16 @@ fn texts_are_split_with_their_places() {
     assert!(parse(" ; -- nothing").expect("parse").is_empty());
 }
 
+/// What stood beyond the greatest number was left out without a word.
+#[test]
+fn a_text_has_so_many_statements_or_none_runs() {
+    let many = "abort;".repeat(STATEMENTS_MAX);
+    assert_eq!(parse(&format!("{many} ;;")).expect("as many as may be").len(), STATEMENTS_MAX);
+    let e = error(&format!("{many} this is no sql"));
+    assert_eq!(e.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
+    assert!(e.message.contains("100000 statements"), "{}", e.message);
+}
+
 #[test]
 fn syntax_errors_name_the_token_and_its_place() {
     for (text, message, position) in [
