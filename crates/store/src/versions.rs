@@ -167,6 +167,8 @@ pub enum Sabotage {
     ClosesWhatIsHalfPlaced,
     /// Readers take what layers and cache say, whatever is shown.
     ReadersMissWhatIsShown,
+    /// A scan looks at the list of what is shown first, and at the layers at another moment.
+    ScansListFirst,
     /// Deletions go by the threshold of all tables.
     GravesAgeAlike,
 }

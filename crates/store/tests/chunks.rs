@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use clock::Timestamp;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use store::engine::Tree;
-use store::versions::{APPLY_KEYS_MAX, Garbage, NEWER_KEYS_MAX, Scan};
+use store::versions::{APPLY_KEYS_MAX, Garbage, NEWER_KEYS_MAX, Scan, Writes};
 use store::{Engine, MemoryEngine, Span, Versions, VersionsConfig, Write};
 
 fn ts(n: u64) -> Timestamp {
@@ -232,4 +232,37 @@ fn what_changed_is_found_behind_many_later_changes() {
     let only = Some((key(2500), ts(5)));
     assert_eq!((changed(4, 6), changed(6, 8), changed(2, 5), changed(5, 9)), (only.clone(), None, only, None));
     assert_eq!(changed(6, 10), Some((key(0), ts(10))));
+}
+
+/// A command of one write. As soon as it is in its place another one is shown, so many times.
+struct Endless(Weak<Versions<MemoryEngine>>, u64, Write);
+
+impl Writes for Endless {
+    fn count(&self) -> usize {
+        1
+    }
+    fn at(&self, _: usize) -> (&Bytes, &Option<Bytes>) {
+        (&self.2.0, &self.2.1)
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        if let Some(store) = self.0.upgrade().filter(|_| self.1 > 0) {
+            show(&store, self.1 - 1);
+        }
+    }
+}
+
+fn show(store: &Arc<Versions<MemoryEngine>>, left: u64) {
+    let write = (key(left), Some(Bytes::from_static(b"v")));
+    store.show(ts(10 - left), Arc::new(Endless(Arc::downgrade(store), left, write)));
+}
+
+#[test]
+fn who_places_what_is_shown_does_not_go_on_for_what_comes_meanwhile() {
+    let store = Arc::new(store());
+    show(&store, 3);
+    assert_eq!([0; 4].map(|_| store.place(usize::MAX)), [true, true, true, false], "one at a time");
+    assert_eq!(keys_of(&chunks(&store, 0..4, 10, false)).len(), 4);
 }

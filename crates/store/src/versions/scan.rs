@@ -250,7 +250,8 @@ impl<E: Engine> Versions<E> {
         (merged, horizon, looked_at)
     }
 
-    /// A look into each layer, the newest first, and into commands that are shown.
+    /// A look into each layer, the newest first, and into commands that are shown: all as they were at one moment. Were the list another
+    /// moment's, what it hid could have gone to the engine in between, and what is seen of memory hides what the engine has.
     fn looks<S: Sight>(
         &self,
         span: &Span,
@@ -259,13 +260,19 @@ impl<E: Engine> Versions<E> {
         limit: usize,
         sight: impl Fn() -> S,
     ) -> SmallVec<[Look<S>; 1]> {
-        let shown = self.wholes.looks(span, snapshot, reverse, || Look::new(snapshot, limit, sight()));
+        let too_early = (self.config.sabotage == Some(Sabotage::ScansListFirst)).then(|| {
+            let listed = self.wholes.all();
+            seam::pass();
+            listed
+        });
         let mut look = Look::new(snapshot, limit, sight());
-        let (mut cut, frozen, freezes) = {
+        let (mut cut, frozen, freezes, shown) = {
             let layers: &Layers = &self.layers.read();
             let cut = layers.active.cut(span, reverse, look.wanted());
-            (cut, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>(), layers.freezes)
+            let shown = too_early.unwrap_or_else(|| self.wholes.all());
+            (cut, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>(), layers.freezes, shown)
         };
+        seam::pass();
         let mut part = span.clone();
         // Each round looks at twice as many leaves as the one before, so a span of deletions takes few.
         let mut keys = look.wanted();
@@ -289,7 +296,11 @@ impl<E: Engine> Versions<E> {
             frozen.layer.look(span, reverse, &mut look);
             looks.push(look);
         }
-        looks.extend(shown);
+        for whole in shown.iter().filter(|whole| whole.ts <= snapshot) {
+            let mut look = Look::new(snapshot, limit, sight());
+            whole.look(span, reverse, &mut look);
+            looks.push(look);
+        }
         looks
     }
 
@@ -349,4 +360,69 @@ pub(super) fn after(key: &[u8]) -> Bytes {
     next.extend_from_slice(key);
     next.push(0);
     Bytes::from(next)
+}
+
+/// Where a test steps in: right after a scan learned what is listed.
+#[cfg(not(test))]
+mod seam {
+    pub fn pass() {}
+}
+
+#[cfg(test)]
+mod seam {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static STEP: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+    }
+
+    /// The next scan of this thread does that.
+    pub fn set(step: impl FnOnce() + 'static) {
+        STEP.set(Some(Box::new(step)));
+    }
+    pub fn pass() {
+        if let Some(step) = STEP.take() {
+            step();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemoryEngine, VersionsConfig};
+
+    /// A row that a large command wrote and a small one deleted, both in memory. What a scan and the next ones give, if all goes to the engine in
+    /// the midst of the first look into memory. `warmed`: that look fills a hot span.
+    fn rows_while_all_is_flushed(sabotage: Option<Sabotage>, warmed: bool, reverse: bool) -> [usize; 2] {
+        let ts = |n: u64| Timestamp::new(1_000_000 + n, 0);
+        let config = VersionsConfig { hot_after: 0, sabotage, ..VersionsConfig::default() };
+        let versions = Arc::new(Versions::open(MemoryEngine::new(), config).unwrap());
+        let key = Bytes::from_static(&[0, 0, 0, 7, 1]);
+        let span = Bytes::from_static(&[0, 0, 0, 7])..Bytes::from_static(&[0, 0, 0, 8]);
+        versions.show(ts(1), Arc::new(vec![(key.clone(), Some(Bytes::from_static(b"gone")))]));
+        versions.apply(ts(2), &[(key, None)]);
+        let flushed = versions.clone();
+        seam::set(move || {
+            assert!(flushed.freeze(2, Bytes::new()) && flushed.flush().unwrap());
+        });
+        if warmed {
+            versions.warm(&span, ts(2)).unwrap();
+            assert_eq!(versions.hot_spans(), 1);
+        }
+        let rows = || versions.scan(&span, ts(2), reverse, 10).unwrap().rows.len();
+        let rows = [rows(), rows()];
+        assert_eq!(versions.flushed_position(), 2, "it stepped in");
+        rows
+    }
+
+    #[test]
+    fn a_scan_that_a_flush_overtakes_gives_no_older_row() {
+        for (warmed, reverse) in [(false, false), (false, true), (true, false), (true, true)] {
+            assert_eq!(rows_while_all_is_flushed(None, warmed, reverse), [0, 0], "{warmed} {reverse}");
+            let broken = rows_while_all_is_flushed(Some(Sabotage::ScansListFirst), warmed, reverse);
+            assert!(broken[0] == 1, "the rule is of use: {broken:?} {warmed} {reverse}");
+            assert_eq!(broken[1], usize::from(warmed), "what a hot span took in stays");
+        }
+    }
 }

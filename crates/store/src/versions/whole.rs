@@ -8,7 +8,8 @@
 //!
 //! Invariants:
 //! 1. A command is listed until all its writes are in the active layer. Who reads looks at the list first, and at cache, layers and engine
-//!    second: what moves in between moves towards him.
+//!    second: what moves in between moves towards him. A scan, which tells by no time what the engine has from what memory has, looks at list and
+//!    layers at one moment, while it holds the layers.
 //! 2. While it is listed, neither the cache nor the layers know its keys' newest versions: of what they know and what is listed the version
 //!    with the greater time counts.
 //! 3. No layer is closed while a command is listed ([`Versions::freeze`] places what is left): a layer stands for whole commands.
@@ -95,7 +96,7 @@ impl Whole {
     }
 
     /// Shows its keys of a span.
-    fn look<S: overlay::Sight>(&self, span: &Span, reverse: bool, look: &mut Look<S>) {
+    pub fn look<S: overlay::Sight>(&self, span: &Span, reverse: bool, look: &mut Look<S>) {
         let within = self.within(span);
         let mut meet = |number| {
             let (key, version) = self.version(number);
@@ -128,10 +129,6 @@ impl Wholes {
         self.missed || self.count.load(Ordering::Acquire) == 0
     }
 
-    fn oldest(&self) -> Option<Arc<Whole>> {
-        self.list.read().first().cloned()
-    }
-
     /// Those that are listed now.
     pub fn all(&self) -> SmallVec<[Arc<Whole>; SHOWN_MAX]> {
         if self.is_empty() { SmallVec::new() } else { self.list.read().clone() }
@@ -150,22 +147,6 @@ impl Wholes {
         let found = within.filter_map(|whole| Some((whole, whole.within(span).next()?)));
         let newest = found.max_by_key(|(whole, _)| whole.ts);
         newest.map(|(whole, number)| (Bytes::copy_from_slice(whole.version(number).0), whole.ts))
-    }
-
-    /// A look into each that a snapshot sees.
-    pub fn looks<S: overlay::Sight>(
-        &self,
-        span: &Span,
-        snapshot: Timestamp,
-        reverse: bool,
-        look: impl Fn() -> Look<S>,
-    ) -> SmallVec<[Look<S>; 1]> {
-        let looked = |whole: &Arc<Whole>| {
-            let mut look = look();
-            whole.look(span, reverse, &mut look);
-            look
-        };
-        self.all().iter().filter(|whole| whole.ts <= snapshot).map(looked).collect()
     }
 
     fn change(&self, change: impl FnOnce(&mut SmallVec<[Arc<Whole>; SHOWN_MAX]>)) {
@@ -200,23 +181,27 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Puts up to so many writes of what was shown in their places, the oldest first, with the overlay's lock held for no more than
-    /// [`APPLY_KEYS_MAX`] at a time. `false`: nothing is left. From any thread.
+    /// [`APPLY_KEYS_MAX`] at a time; nothing of what is shown meanwhile, or whoever places would place for others without end. `false`: nothing
+    /// is left. From any thread.
     pub fn place(&self, keys_max: usize) -> bool {
         if self.wholes.count.load(Ordering::Acquire) == 0 {
             return false;
         }
         let (mut left, mut together) = (keys_max, Together::default());
-        while let Some(whole) = self.wholes.oldest() {
-            if left == 0 {
-                return true;
+        let listed = self.wholes.list.read().clone();
+        for whole in listed {
+            let mut placed = false;
+            while !placed {
+                if left == 0 {
+                    return true;
+                }
+                let keys = left.min(APPLY_KEYS_MAX);
+                left -= keys;
+                placed = self.place_slice(&whole, keys, &mut together);
             }
-            let keys = left.min(APPLY_KEYS_MAX);
-            left -= keys;
-            if self.place_slice(&whole, keys, &mut together) {
-                self.wholes.change(|list| list.retain(|listed| !Arc::ptr_eq(listed, &whole)));
-            }
+            self.wholes.change(|list| list.retain(|listed| !Arc::ptr_eq(listed, &whole)));
         }
-        false
+        self.wholes.count.load(Ordering::Acquire) > 0
     }
 
     /// Whether all of it is in the layer then.
