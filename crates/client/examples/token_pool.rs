@@ -15,14 +15,16 @@ pub fn run(urls: &[String]) -> Result<(), Box<dyn StdError>> {
     let how = How::default().consistency(Consistency::Token);
     let first =
         timeball.run_blocking(&mut pool[0], &how, |db| Ok(db.execute("INSERT INTO passed_on VALUES (1, 0)", &[])?))?;
-    let mut last = first.token.clone();
+    let first = first.token.ok_or("a token")?;
+    let mut last = first.clone();
     for n in 1..=100 {
         let (writer, reader) = (n % 2, 1 - n % 2);
         let v = i32::try_from(n)?;
         let wrote = timeball
             .run_blocking(&mut pool[writer], &how, |db| Ok(db.execute("UPDATE passed_on SET v = $1", &[&v])?))?;
-        assert!(wrote.token > last, "a commit is above all that was seen before it");
-        last = wrote.token;
+        let token = wrote.token.ok_or("a token")?;
+        assert!(token > last, "a commit is above all that was seen before it");
+        last = token;
         let read = timeball.run_blocking(&mut pool[reader], &how.clone().read_only(), |db| {
             Ok(db.query_one("SELECT v FROM passed_on", &[])?.get::<_, i32>(0))
         })?;
@@ -30,7 +32,7 @@ pub fn run(urls: &[String]) -> Result<(), Box<dyn StdError>> {
     }
 
     // What was there when the first one committed, at any time later.
-    let then = How::default().as_of(format!("'{}'", first.token));
+    let then = How::default().as_of(format!("'{first}'"));
     let value =
         |db: &mut timeball_client::Transaction<'_>| Ok(db.query_one("SELECT v FROM passed_on", &[])?.get::<_, i32>(0));
     assert_eq!(timeball.run_blocking(&mut pool[1], &then, value)?.value, 0);

@@ -1,11 +1,12 @@
 //! With `tokio-postgres`.
 
-use crate::blocking::token_of;
-use crate::token::COMMIT;
+use crate::token::{COMMIT, SHOW};
 use crate::{Done, Error, How, Timeball, Token};
+use futures_core::Stream;
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Waker};
-use tokio_postgres::Client;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 /// What is done in a transaction: `Box::pin(async move { .. })`. (Boxed, so that it can be known to be `Send`, whatever it borrows.)
 pub type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'c>>;
@@ -52,14 +53,35 @@ impl Timeball {
         client: &Client,
         how: &How,
         body: &mut impl for<'c> FnMut(&'c Client) -> Work<'c, T>,
-    ) -> Result<(T, Token), Error> {
+    ) -> Result<(T, Option<Token>), Error> {
         let mut open = Open(Some(client));
         client.batch_execute(&self.begin(&how.begin())).await?;
         let value = body(client).await?;
-        let messages = client.simple_query(COMMIT).await.map_err(Error::of_commit)?;
+        let token = commit(client).await?;
         open.0 = None;
-        let token = token_of(&messages).ok_or(Error::NoToken)?;
-        self.heard(token.clone());
+        if let Some(token) = &token {
+            self.heard(token.clone());
+        }
         Ok((value, token))
     }
 }
+
+/// Commits, and tells what was seen then, in one text. Once COMMIT is answered nothing that comes behind it changes that.
+async fn commit(client: &Client) -> Result<Option<Token>, Error> {
+    let text = format!("{COMMIT}; {SHOW}");
+    let mut answers = pin!(client.simple_query_raw(&text).await.map_err(Error::of_commit)?);
+    let (mut complete, mut token) = (0, None);
+    while let Some(answer) = poll_fn(|context| answers.as_mut().poll_next(context)).await {
+        match answer {
+            Ok(SimpleQueryMessage::CommandComplete(_)) => complete += 1,
+            Ok(SimpleQueryMessage::Row(row)) if complete == COMMITTED => token = row.get(0).and_then(Token::new),
+            Ok(_) => {}
+            Err(error) if complete < COMMITTED => return Err(Error::of_commit(error)),
+            Err(_) => break,
+        }
+    }
+    Ok(token)
+}
+
+/// So many statements of the text are complete once it has committed.
+const COMMITTED: usize = 2;

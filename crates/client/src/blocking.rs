@@ -1,6 +1,6 @@
 //! With `postgres`.
 
-use crate::token::COMMIT;
+use crate::token::{COMMIT, SHOW};
 use crate::{Done, Error, How, Timeball, Token};
 use postgres::{Client, SimpleQueryMessage};
 use std::ops::{Deref, DerefMut};
@@ -33,8 +33,8 @@ impl Drop for Transaction<'_> {
     }
 }
 
-/// The token among what a text gave that ends with SHOW.
-pub(crate) fn token_of(messages: &[SimpleQueryMessage]) -> Option<Token> {
+/// The token among what SHOW gave.
+fn token_of(messages: &[SimpleQueryMessage]) -> Option<Token> {
     let rows = messages.iter().filter_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0),
         _ => None,
@@ -73,14 +73,17 @@ impl Timeball {
         client: &mut Client,
         how: &How,
         body: &mut impl FnMut(&mut Transaction<'_>) -> Result<T, Error>,
-    ) -> Result<(T, Token), Error> {
+    ) -> Result<(T, Option<Token>), Error> {
         client.batch_execute(&self.begin(&how.begin()))?;
         let mut transaction = Transaction { client, open: true };
         let value = body(&mut transaction)?;
-        let messages = transaction.client.simple_query(COMMIT).map_err(Error::of_commit)?;
+        // The driver gives all answers to a text or one error: whether COMMIT had one of its own is seen only where nothing stands behind it.
+        transaction.client.batch_execute(COMMIT).map_err(Error::of_commit)?;
         transaction.open = false;
-        let token = token_of(&messages).ok_or(Error::NoToken)?;
-        self.heard(token.clone());
+        let token = transaction.client.simple_query(SHOW).ok().and_then(|messages| token_of(&messages));
+        if let Some(token) = &token {
+            self.heard(token.clone());
+        }
         Ok((value, token))
     }
 }

@@ -14,7 +14,7 @@
 //!     db.execute("UPDATE accounts SET balance = balance - 10 WHERE id = $1", &[&1])?;
 //!     Ok(db.query_one("SELECT balance FROM accounts WHERE id = $1", &[&1])?.get::<_, i64>(0))
 //! })?;
-//! println!("{} is left, as of {}", paid.value, paid.token);
+//! println!("{} is left, as of {:?}", paid.value, paid.token);
 //! // Any other connection, at any node: what was written is seen.
 //! let how = How::default().consistency(Consistency::Token).read_only();
 //! timeball.run_blocking(&mut client, &how, |db| Ok(db.query("SELECT * FROM accounts", &[])?))?;
@@ -23,11 +23,12 @@
 //! ```
 //!
 //! 1. **The choice** is made for each transaction ([`How`]), with all that `BEGIN` takes.
-//! 2. **The token** is kept by [`Timeball`]: each transaction begins with the greatest that any has left, and leaves its own. It travels with BEGIN and COMMIT, and costs no
-//!    round trip of its own. Between services send [`Timeball::token`] along, and give it to [`Timeball::heard`] there.
+//! 2. **The token** is kept by [`Timeball`]: each transaction begins with the greatest that any has left, and leaves its own. It travels with BEGIN and COMMIT: with
+//!    `tokio-postgres` it costs no round trip of its own, with `postgres` it costs one after the commit. Between services send [`Timeball::token`] along, and give it to [`Timeball::heard`] there.
 //! 3. **What failed for others' sake runs again** ([`How::attempts`] times at most): 40001 and 40P01, after a pause that grows. So what is done inside must be the
 //!    database's alone.
-//! 4. **What may have committed never runs again**: 40003, and a connection that is lost while a commit is on its way, are [`Error::Unknown`].
+//! 4. **What may have committed never runs again**: 40003, a connection that is lost while a commit is on its way, and whatever else leaves a
+//!    doubt (a statement's time that ran out there) are [`Error::Unknown`]. What has committed is never an error: where only the token did not come, it is left out.
 
 mod asynchronous;
 mod blocking;

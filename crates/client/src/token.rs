@@ -36,8 +36,9 @@ impl fmt::Display for Token {
 pub struct Done<T> {
     /// What was made of it.
     pub value: T,
-    /// What the session has seen by now, its commit included.
-    pub token: Token,
+    /// What the session has seen by now, its commit included. `None`: it has committed, but the server did not say as of when, as time ran out, the connection
+    /// was lost, or it is no Timeball. [`Timeball::token`] is as it was then: only a transaction with [`Consistency::Strict`](crate::Consistency::Strict) is sure to see what this one wrote.
+    pub token: Option<Token>,
     /// It took so many attempts.
     pub attempts: u32,
 }
@@ -94,8 +95,10 @@ impl Timeball {
     }
 }
 
-/// One text that commits, and says what has been seen. In a block that has failed COMMIT would roll back without an error; SELECT has one there.
-pub(crate) const COMMIT: &str = "SELECT 1; COMMIT; SHOW timeball.token";
+/// A text that commits. In a block that has failed COMMIT rolls back without an error, which the drivers do not tell from a commit; SELECT has one there, and COMMIT is left out.
+pub(crate) const COMMIT: &str = "SELECT 1; COMMIT";
+/// A text that says what has been seen.
+pub(crate) const SHOW: &str = "SHOW timeball.token";
 
 #[cfg(test)]
 mod tests {
