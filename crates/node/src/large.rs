@@ -126,3 +126,47 @@ impl Writes for Shown {
         (&write.key, &write.value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Node, NodeOptions};
+    use bytes::Bytes;
+    use clock::{Reading, Timestamp};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use store::versions::Writes;
+    use store::{MemoryEngine, Versions, VersionsConfig, Write};
+
+    /// Writes that see whether the core is free while they are placed.
+    struct Watched {
+        node: Arc<Node<MemoryEngine>>,
+        writes: Vec<Write>,
+        placed: Arc<[AtomicUsize; 2]>,
+    }
+
+    impl Writes for Watched {
+        fn count(&self) -> usize {
+            self.writes.len()
+        }
+        fn at(&self, number: usize) -> (&Bytes, &Option<Bytes>) {
+            let free = self.node.core.try_lock().is_some();
+            self.placed[usize::from(free)].fetch_add(1, SeqCst);
+            (&self.writes[number].0, &self.writes[number].1)
+        }
+    }
+
+    #[test]
+    fn who_freezes_lets_others_commit_while_a_large_commit_is_placed() {
+        let versions = Arc::new(Versions::open(MemoryEngine::new(), VersionsConfig::default()).unwrap());
+        let now = Reading::with_error(1_800_000_000_000_000_000, 1_000_000);
+        let node = Arc::new(Node::open(NodeOptions::default(), versions.clone(), &now).unwrap());
+        let placed = Arc::<[AtomicUsize; 2]>::default();
+        let writes = (0..10_000u32).map(|n| (Bytes::copy_from_slice(&n.to_be_bytes()), None)).collect();
+        let watched = Watched { node: node.clone(), writes, placed: placed.clone() };
+        versions.show(Timestamp::new(1_000_000, 0), Arc::new(watched));
+        placed.iter().for_each(|count| count.store(0, SeqCst));
+        assert!(node.freeze());
+        assert_eq!(placed.each_ref().map(|count| count.load(SeqCst)), [0, 10_000], "none while it is locked");
+        assert!(!versions.place(0));
+    }
+}

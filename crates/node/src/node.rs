@@ -24,6 +24,9 @@ use std::task::{Poll, Waker};
 use store::versions::{APART_MAX, Threshold};
 use store::{Engine, StoreError, Versions};
 
+/// So often who freezes lets others commit to place what they have just shown; then it is placed while they wait.
+const FREEZE_TRIES: usize = 8;
+
 /// One whole node, without a disk, a clock or a thread of its own. See the crate.
 pub struct Node<E> {
     pub(crate) shared: Arc<Shared<E>>,
@@ -160,9 +163,21 @@ impl<E: Engine> Node<E> {
         Timestamp::from_u64(self.shared.ready_at.load(SeqCst))
     }
 
-    /// Freezes the versions in memory together with the ranges' state, ready for [`Versions::flush`]. `false`: nothing changed.
+    /// Freezes the versions in memory together with the ranges' state, ready for [`Versions::flush`]. `false`: nothing changed. What is shown is
+    /// put in its place before, while others commit.
     pub fn freeze(&self) -> bool {
-        let core = self.core.lock();
+        for _ in 0..FREEZE_TRIES {
+            let core = self.core.lock();
+            if !self.versions().place(0) {
+                return self.freeze_with(&core);
+            }
+            drop(core);
+            self.versions().place(usize::MAX);
+        }
+        self.freeze_with(&self.core.lock())
+    }
+
+    fn freeze_with(&self, core: &Core<E>) -> bool {
         if core.converted {
             return false;
         }

@@ -5,17 +5,19 @@
 
 use bytes::Bytes;
 use clocksource::{Clock, ClockSource};
-use server::kv::{KvNode, KvOptions};
+use server::kv::{KvNode, KvOptions, RecordLog};
 use server::memory::{Allocator, Memory, Shares};
 use sql::transaction::{Admin, BeginOptions, Consistency, Isolation, LockWait, ScanRequest};
 use sql::{Kv, KvError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use store::{MemoryEngine, Versions, VersionsConfig};
 
 /// Strict commits until one has waited: each takes up to twice the bound of 5 ms.
 const STRICT_TRIES: usize = 1000;
+/// Looks, a hundredth of a second apart, until what is shown is in its place: fewer than a layer would be closed after.
+const PLACED_LOOKS: usize = 6000;
 
 struct Dir(PathBuf);
 
@@ -257,4 +259,63 @@ fn writes_take_no_more_memory_than_there_is() {
     third.commit().unwrap();
     drop(third);
     fill(5 * MIB / 2).1.unwrap();
+}
+
+/// A log that counts the bytes for which room was made, and how often.
+#[derive(Clone, Default)]
+struct Roomy(Arc<[AtomicUsize; 2]>);
+
+impl RecordLog for Roomy {
+    fn append(&self, _first: u64, _records: Vec<Bytes>) -> Result<(), node::AppendError> {
+        Ok(())
+    }
+    fn truncate(&self, _applied: u64) -> Result<(), String> {
+        Ok(())
+    }
+    fn prepare(&self) -> Result<(), String> {
+        Ok(())
+    }
+    fn make_room(&self, bytes: usize) {
+        self.0[0].fetch_add(1, SeqCst);
+        self.0[1].fetch_add(bytes, SeqCst);
+    }
+    fn segments(&self) -> usize {
+        1
+    }
+}
+
+#[test]
+fn room_in_the_log_is_made_before_a_large_commit() {
+    let log = Roomy::default();
+    let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
+    let kept = log.clone();
+    let kv = KvNode::start(versions, clock("same-host"), KvOptions::default(), |_| Ok(Box::new(kept))).unwrap();
+    for (rows, times) in [(10, 0), (1000, 1)] {
+        let mut txn = kv.begin(&BeginOptions::default()).unwrap();
+        (0..rows).for_each(|i| txn.put(key(i), Bytes::from(vec![7; 1000])).unwrap());
+        txn.commit().unwrap();
+        assert_eq!(log.0[0].load(SeqCst), times);
+    }
+    assert!(log.0[1].load(SeqCst) >= 1_000_000);
+}
+
+/// Nobody waits for it any more, and a layer is not due for two minutes: it is put in its place all the same.
+#[test]
+fn what_is_shown_is_placed_though_nobody_waits_for_it() {
+    let kv = KvNode::in_memory(clock("same-host"), KvOptions::default()).unwrap();
+    // The first time a layer may be closed, too: that is done right after the start.
+    for i in 0..2 {
+        let mut txn = kv.begin(&BeginOptions::default()).unwrap();
+        txn.put(key(0), Bytes::from_static(&[0; 8])).unwrap();
+        let at = txn.commit().unwrap().timestamp;
+        let versions = kv.node().versions();
+        versions.show(at, Arc::new(vec![(key(1), Some(Bytes::from(vec![i; 8])))]));
+        assert_eq!(versions.get(&key(1), at).unwrap(), Some((at, Bytes::from(vec![i; 8]))));
+        let mut looks = 0..PLACED_LOOKS;
+        assert!(looks.any(|_| {
+            std::thread::park_timeout(std::time::Duration::from_millis(10));
+            !versions.place(0)
+        }));
+        assert_eq!(versions.get(&key(1), at).unwrap(), Some((at, Bytes::from(vec![i; 8]))));
+    }
 }

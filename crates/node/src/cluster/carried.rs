@@ -105,9 +105,8 @@ impl<E: Engine> Core<E> {
             Request::Hold { txn: of, .. } => *of == txn,
             _ => false,
         };
-        let calls = self.gateway.calls.iter();
-        let over = calls.filter(|(_, call)| matches!(call.owner, Owner::Relay(..)) && over(&call.request));
-        for call in over.map(|(id, _)| *id).collect::<Vec<_>>() {
+        let over = self.gateway.relayed().filter(|(_, call)| over(&call.request));
+        for call in over.map(|(id, _)| id).collect::<Vec<_>>() {
             self.end_relay(call);
         }
     }

@@ -139,6 +139,11 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
+    /// The calls made for others: mostly none, however many there are.
+    pub fn relayed(&self) -> impl Iterator<Item = (u64, &Call)> {
+        self.relays.values().filter_map(|(own, _)| Some((*own, self.calls.get(own)?)))
+    }
+
     /// Whether a node did not answer lately.
     pub fn is_mute(&self, node: NodeId) -> bool {
         self.mute.contains_key(&node)

@@ -125,11 +125,15 @@ fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
         true => Err(Refusal::new(key, Cause::TooOld { threshold })),
         false => Ok(()),
     };
-    for write in &batch.writes {
-        if !range.span().contains(&write.key) {
-            return Err(Refusal::new(&write.key, Cause::Moved));
+    for writes in by_index(&batch.writes) {
+        // The same for all keys of an index.
+        let threshold = range.collected_of(&writes[0].key);
+        for write in writes {
+            if !range.span().contains(&write.key) {
+                return Err(Refusal::new(&write.key, Cause::Moved));
+            }
+            kept(&write.key, write.since, threshold)?;
         }
-        kept(&write.key, write.since, range.collected_of(&write.key))?;
     }
     for read in &batch.reads {
         let (key, inside, threshold) = match read {

@@ -410,3 +410,49 @@ impl<E: Engine> Kv for ClusterNode<E> {
         matches!(name, "clocks" | "memory" | "nodes" | "ranges")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::charter::Place;
+    use super::founding::Founder;
+    use super::identity::{self, Membership};
+    use super::*;
+    use crate::memory::{Allocator, Memory, Shares};
+    use store::{MemoryEngine, VersionsConfig};
+
+    /// More than what a log makes ready by itself, bytes.
+    const LARGE_BYTES: usize = 512 << 20;
+
+    /// What a transaction writes comes to a member's log in parts, or not at all: room for the whole would be taken from the records of others.
+    #[test]
+    fn a_member_makes_no_room_for_a_transaction_of_its_clients() {
+        let dir = std::env::temp_dir().join(format!("timeball-member-room-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let store = identity::store_id(&dir, || 7).unwrap();
+        let place = Place { node: 1, store, addr: addr.clone(), locality: String::new() };
+        let charter = Charter::of_founders(0xabc, node::cluster::VERSION_MAX, vec![place]);
+        let membership = Membership { charter, node: 1 };
+        identity::save(&dir, &membership).unwrap();
+        let founder = Founder::open(dir.clone(), Vec::new(), addr, String::new(), false).unwrap();
+        let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
+        let clock = clocksource::Clock::open(&"same-host".parse().unwrap()).unwrap();
+        let settings = ClusterSettings {
+            node: node::NodeOptions { alone: false, ..node::NodeOptions::default() },
+            retention_seconds: 600,
+            memory: Memory::new(Shares::default(), Allocator::default()),
+            scratch_dir: None,
+        };
+        let log = dir.join("log");
+        std::fs::create_dir_all(&log).unwrap();
+        let member = ClusterNode::start(&log, versions, clock, listener, &founder, membership, settings).unwrap();
+        member.inner.make_room(LARGE_BYTES);
+        let files = std::fs::read_dir(&log).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+        let bytes: u64 = files.sum();
+        assert!(bytes > 0 && bytes < LARGE_BYTES as u64, "{bytes}");
+        member.shutdown();
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}

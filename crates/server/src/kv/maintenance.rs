@@ -70,6 +70,8 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let now_ns = inner.monotonic_ns();
+        // Who committed it does so, unless the client waited no longer. Until then it would cost all who read.
+        inner.node.versions().place(usize::MAX);
         let room = Room::of(inner.node.versions(), inner.driver.log());
         let full = room == Room::Full;
         tell_room(inner, full);
@@ -87,8 +89,6 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         };
         if frozen.as_ref().is_none_or(|frozen| freeze_due(inner, room, frozen, freeze_every_ns)) {
             frozen = Some(Frozen::now(inner));
-            // Freezing would do it while nobody commits.
-            inner.node.versions().place(usize::MAX);
             inner.node.freeze();
         }
         let flushed = flush_some(inner, &mut last);

@@ -171,6 +171,9 @@ impl<E: Engine> Shell for Inner<E> {
     fn log(&self) -> &dyn RecordLog {
         self.driver.log()
     }
+    fn make_room(&self, bytes: usize) {
+        self.driver.log().make_room(bytes);
+    }
     fn failed(&self) -> Option<String> {
         self.broken.lock().clone()
     }

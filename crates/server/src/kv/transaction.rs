@@ -127,7 +127,7 @@ impl<S: Shell> KvTransaction<S> {
         let large = bytes >= LARGE_BYTES;
         if large {
             // Before others wait behind it.
-            inner.log().make_room(bytes);
+            inner.make_room(bytes);
         }
         let committed = self.commit_and_wait(&inner);
         if large {
