@@ -8,9 +8,9 @@
 //!
 //! 1. In memory are at most [`SORT_BYTES_MAX`] of entries (the vectors that hold them may have twice that), and while runs are merged
 //!    [`READ_BYTES`] for each of at most [`RUNS_MAX`], or one entry where that is larger.
+//! 2. The order is that of the keys; entries of equal keys stand beside each other, in no particular order.
 //! 3. More runs become one: those that were joined as often as each other, so that an entry is written again no more often than the logarithm of
 //!    their number says, and not whenever another hundred have come.
-//! 2. The order is that of the keys; entries of equal keys stand beside each other, in no particular order.
 
 use crate::KvError;
 use crate::transaction::{Kv, Scratch};

@@ -555,11 +555,14 @@ impl Session {
         self.end_block();
     }
 
-    /// Gives the transaction up, if there is one; the block goes on.
+    /// Gives the transaction up, if there is one; the block goes on, READ ONLY or not as it was before its subtransactions.
     pub(super) fn drop_active(&mut self) {
         self.portals.end_transaction(false);
         if let Some(mut active) = self.active.take() {
             self.has_seen(&active);
+            if let Some(outermost) = active.savepoints.first() {
+                self.modes.read_only = outermost.read_only;
+            }
             active.txn.with(|t| t.rollback());
             self.backend.relied.clear();
             self.backend.release_transaction_locks(0);

@@ -142,6 +142,10 @@ impl Session {
         if chain {
             self.need_block("COMMIT AND CHAIN")?;
         }
+        if self.block == Block::Failed {
+            // The chained transaction goes on as the block was, not as a subtransaction of it.
+            self.drop_active();
+        }
         let modes = self.modes.clone();
         let result = match self.block {
             Block::None => {
@@ -170,6 +174,7 @@ impl Session {
         if self.block == Block::None {
             self.warn(SqlState::NO_ACTIVE_TRANSACTION, "there is no transaction in progress", out);
         }
+        self.drop_active();
         let modes = self.modes.clone();
         self.rollback();
         self.report_settings(out);
@@ -233,6 +238,9 @@ impl Session {
     }
 
     fn release_restart(&mut self) -> Result<Outcome, SqlError> {
+        if let Some(savepoint) = self.active.as_ref().and_then(|active| active.savepoints.first()) {
+            self.modes.read_only = savepoint.read_only;
+        }
         let modes = self.modes.clone();
         match self.commit() {
             Ok(()) => {
@@ -253,9 +261,6 @@ impl Session {
             && self.block != Block::Released
             && self.active.as_ref().is_none_or(|a| a.savepoints.first().is_some_and(|s| s.name == name));
         if restart {
-            if let Some(savepoint) = self.active.as_ref().and_then(|active| active.savepoints.first()) {
-                self.modes.read_only = savepoint.read_only;
-            }
             self.drop_active();
             self.block = Block::Open;
             self.too_old = false;

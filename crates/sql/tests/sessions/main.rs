@@ -389,6 +389,18 @@ fn the_retry_protocol_of_cockroachdb() {
     assert_eq!(run(&mut a, "SELECT v FROM t"), ["1"]);
 }
 
+/// What was said within the savepoint is undone, whichever way its transaction was lost.
+#[test]
+fn a_retry_is_read_only_only_if_the_block_is() {
+    let (mut a, left) = conflicting();
+    run(&mut a, "BEGIN; SAVEPOINT cockroach_restart; UPDATE t SET v = v + 1 WHERE id = 1; SET TRANSACTION READ ONLY");
+    left.commits.store(1, Ordering::Relaxed);
+    assert_eq!(state_of(&mut a, "RELEASE SAVEPOINT cockroach_restart"), "40001");
+    run(&mut a, "ROLLBACK TO SAVEPOINT cockroach_restart; UPDATE t SET v = v + 1 WHERE id = 1");
+    run(&mut a, "RELEASE SAVEPOINT cockroach_restart; COMMIT");
+    assert_eq!(run(&mut a, "SELECT v FROM t"), ["1"]);
+}
+
 #[test]
 fn the_first_statement_of_a_block_moves_with_the_world_and_later_ones_fail() {
     let db = open(MemoryKv::new());

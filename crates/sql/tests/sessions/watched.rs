@@ -38,6 +38,17 @@ fn an_old_snapshot_ends_its_block() {
     assert_eq!((old.transaction_status(), old.snapshot_left_ms()), (TransactionStatus::Failed, None));
     assert_eq!(state_of(&mut old, "COMMIT"), "72000");
     assert_eq!(old.transaction_status(), TransactionStatus::Idle);
+    // What its lost subtransaction made READ ONLY can be written in what comes after it.
+    let within = |savepoint| format!("BEGIN; SAVEPOINT {savepoint}; SELECT * FROM t; SET TRANSACTION READ ONLY");
+    for (savepoint, then) in [
+        ("cockroach_restart", "ROLLBACK TO SAVEPOINT cockroach_restart; INSERT INTO t VALUES (1)"),
+        ("a", "ROLLBACK AND CHAIN; INSERT INTO t VALUES (1)"),
+    ] {
+        run(&mut old, &within(savepoint));
+        pass_a_millisecond(&db);
+        assert!(old.give_up_old_snapshot());
+        run(&mut old, &format!("{then}; ROLLBACK"));
+    }
     // READ COMMITTED takes a new one with each statement; outside a block nothing is held.
     run(&mut old, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1; SET LOCAL timeball.snapshot_age_max = 0");
     pass_a_millisecond(&db);

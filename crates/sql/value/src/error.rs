@@ -234,9 +234,11 @@ pub struct Report {
 
 impl SqlError {
     /// Whether it says nothing of what was asked, only that the statement was ended, or could not go on as things are: cancelled, out of memory,
-    /// not reached, to be run again, damaged (classes 57, 53, 40, 08, 55, 58 and XX). Whoever tries things must not take it for an answer.
+    /// not reached, to be run again, damaged (classes 57, 53, 40, 08, 55 and 58, XX001 and XX002). Whoever tries things must not take it for an
+    /// answer. XX000 is one: so is told what a descriptor says that cannot be read, and that is so at every moment.
     pub fn is_of_the_moment(&self) -> bool {
-        matches!(&self.state.0[..2], b"57" | b"53" | b"40" | b"08" | b"55" | b"58" | b"XX")
+        matches!(&self.state.0[..2], b"57" | b"53" | b"40" | b"08" | b"55" | b"58")
+            || matches!(&self.state.0, b"XX001" | b"XX002")
     }
     /// An error with a state and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
@@ -355,6 +357,22 @@ impl From<KvError> for SqlError {
                 err.hint("Write fewer rows in one transaction, or start the node with more --memory.")
             }
             _ => err,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_damage_is_of_the_moment_among_internal_errors() {
+        let error = |state: &[u8; 5]| SqlError::new(SqlState(*state), "");
+        for state in [b"57014", b"53200", b"40001", b"08006", b"55P03", b"58030", b"XX001", b"XX002"] {
+            assert!(error(state).is_of_the_moment() && Err::<(), _>(error(state)).attempted().is_err());
+        }
+        for state in [b"XX000", b"42601", b"54001", b"22012"] {
+            assert!(!error(state).is_of_the_moment() && Err::<(), _>(error(state)).attempted() == Ok(None));
         }
     }
 }

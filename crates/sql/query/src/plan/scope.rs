@@ -60,7 +60,34 @@ pub(crate) fn open_type(ty: &SqlType) -> SqlType {
 /// Parses an expression of a descriptor.
 pub fn parse(text: &str) -> Result<ast::Expr, SqlError> {
     crate::syntax::parse_expression(text).map_err(|error| {
+        if error.is_of_the_moment() {
+            return error;
+        }
         let message = format!("an expression of the catalog cannot be read: {}", error.message);
         SqlError::new(crate::SqlState::INTERNAL_ERROR, message).detail(text.to_string())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::memory::MemoryBudget;
+    use crate::transaction::memory::MemoryKv;
+    use crate::transaction::{Interrupt, Patience};
+    use crate::work::{Limits, UNITS_PER_LOOK, step};
+    use std::sync::Arc;
+
+    #[test]
+    fn who_is_cancelled_while_an_expression_is_read_is_cancelled() {
+        let state = |text| parse(text).map(drop).map_err(|e| e.state.as_str().to_string());
+        assert_eq!(state("1 +").unwrap_err(), "XX000");
+        let interrupt = Interrupt::default();
+        interrupt.raise();
+        let patience = Patience { interrupt, ..Patience::default() };
+        // The next step looks.
+        step(UNITS_PER_LOOK).unwrap();
+        step(UNITS_PER_LOOK - 1).unwrap();
+        let _loan = Limits::new(patience, Arc::new(MemoryKv::new())).lend(Arc::new(MemoryBudget::new(1 << 20)));
+        assert_eq!(state("1 + 1").unwrap_err(), "57014");
+    }
 }

@@ -187,3 +187,54 @@ rollback;
 select name, setting from pg_settings where name in ('transaction_read_only', 'transaction_isolation') order by 1;
 -- transaction_isolation|repeatable read
 -- transaction_read_only|off
+create table w (x int);
+begin;
+savepoint a;
+set transaction read only;
+rollback and chain;
+show transaction_read_only;
+-- off
+insert into w values (1);
+rollback;
+begin;
+savepoint a;
+set transaction read only;
+select 1/0;
+-- ERROR 22012: division by zero
+rollback and chain;
+show transaction_read_only;
+-- off
+insert into w values (2);
+rollback;
+begin;
+savepoint a;
+set transaction read only;
+select 1/0;
+-- ERROR 22012: division by zero
+commit and chain;
+show transaction_read_only;
+-- off
+insert into w values (3);
+rollback;
+begin read only;
+savepoint a;
+select 1/0;
+-- ERROR 22012: division by zero
+rollback and chain;
+show transaction_read_only;
+-- on
+rollback;
+begin;
+set transaction read only;
+savepoint a;
+rollback and chain;
+show transaction_read_only;
+-- on
+rollback;
+begin;
+savepoint a;
+set transaction read only;
+commit and chain;
+show transaction_read_only;
+-- on
+rollback;
