@@ -13,7 +13,8 @@
 //!    span at `at` or below finds it decided, also at the leader's successors, whose leases begin above.
 //! 2. Only the oldest answer has that of all of them. A newer one may be below what another leader has in flight.
 //! 3. An answer lies within the lease under which it was given, and is certainly past by the leader's clock, or is what the asker has seen already.
-//! 4. An answer below `least` says that something in flight is in the way: the asker is told, and does not wait.
+//! 4. An answer below `least`, or below what is certainly past, says that something in flight is in the way: the asker is told, and does not wait. What its lease or a
+//!    split keeps a leader from answering is asked for again, there or at its successor, within the time that any request has.
 //!
 //! # Caveats
 //! A transaction whose coordinator died stands in the way until it is resolved: everybody who reads beside it gets snapshots that grow older meanwhile.
@@ -43,11 +44,14 @@ impl<E: Engine> Core<E> {
         }
         let before = |at: Timestamp| Timestamp::from_u64(at.as_u64().saturating_sub(1));
         let oldest = shard.flights.oldest_in(span).filter(|_| !self.sabotage.settle_over_flights());
-        // What lies above a split that is on its way is not known to be this range's.
-        let split = shard.splitting.map(|(_, split)| split);
         let earliest = now.trusted().map_or(Timestamp::MIN, |interval| interval.earliest());
-        let wanted = earliest.max(self.visible).max(least).min(end);
-        let at = wanted.min(oldest.map_or(wanted, before)).min(split.unwrap_or(wanted));
+        let wanted = earliest.max(self.visible).max(least);
+        // A lease that is over stands until its leader steps down, and what lies above a split that is on its way is not known to be this range's. Both pass.
+        if wanted > end || self.is_splitting(range, wanted) {
+            self.answer(asker, Answer::TryLater);
+            return Ok(());
+        }
+        let at = oldest.map_or(wanted, |oldest| wanted.min(before(oldest)));
         self.keep_below(range, at);
         self.answer(asker, Answer::Settled(at));
         Ok(())

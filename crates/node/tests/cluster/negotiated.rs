@@ -4,12 +4,13 @@ use super::client::{Txn, pairs, set};
 use super::links::lead;
 use super::splits::split;
 use super::world::{Env, Prepare, Weather, World, founding, key, poll_fn};
-use clock::Timestamp;
+use clock::{Reading, Timestamp};
 use node::cluster::{Class, Message};
-use node::{BeginOptions, TxnError};
+use node::{BeginOptions, Now, RangeId, TxnError};
 use protocol::door::{Body, Frame, Request};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::task::Waker;
 use store::Span;
 
 fn intact(_: &node::Sabotage) {}
@@ -145,6 +146,95 @@ fn ranges_that_were_split_are_asked_by_their_new_bounds() {
         assert!(later > at);
     }
     assert_eq!(w.ask(4, async move |env| sum_at(&env, at).await), Ok(6), "it stays what it was");
+}
+
+/// The leader sleeps until others lead, is cut off from them, and does not know yet that it leads no more. Node 4 hears all of them, and asks the one of whom it knows.
+#[test]
+fn a_leader_whose_lease_is_over_does_not_answer() {
+    let mut w = World::new(77, 4, founding(&[""], &[1, 2, 3]), intact);
+    (1..=4).for_each(|node| w.set_watch(node, 0, 1_000));
+    lead(&mut w, 1, 1);
+    w.ask(4, async |env| set(env, pairs(&[("a", "1"), ("h", "2"), ("p", "3")])).await);
+    w.weather.cuts.extend([(1, 2), (2, 1), (1, 3), (3, 1)]);
+    w.pause(1);
+    w.until("others lead", |w| w.leader(1).is_some_and(|leader| leader != 1));
+    w.run(200_000);
+    w.resume(1);
+    let (_, end) = w.member(1).status(RangeId(1)).unwrap().lease.expect("it believes that it leads");
+    assert!(end < w.env(1).now().interval.earliest(), "its lease is over");
+    for least in [Timestamp::MIN, w.env(4).now().interval.earliest()] {
+        let asked = w.env(4).now().interval.earliest();
+        let at = w.ask(4, async move |env| negotiate(&env, whole(), least).await.unwrap());
+        // Clocks differ by so much; nothing is in flight.
+        assert!(at.physical_us() + 2_000 >= asked.physical_us(), "{at} is as old as the lease's end, asked at {asked}");
+        assert!(at >= least);
+    }
+    assert_ne!(w.await_leader(1), 1);
+    w.heal();
+    w.run(5_000_000);
+}
+
+/// A split is on its way, and takes long: the others do not hear of it. Nothing else is in the way.
+#[test]
+fn a_split_that_takes_long_makes_no_answer_older() {
+    let mut w = World::new(78, 4, founding(&[""], &[1, 2, 3]), intact);
+    (1..=4).for_each(|node| w.set_watch(node, 0, 1_000));
+    lead(&mut w, 1, 1);
+    w.ask(4, async |env| set(env, pairs(&[("a", "1"), ("h", "2"), ("p", "3")])).await);
+    w.weather.cuts.extend([(1, 2), (2, 1), (1, 3), (3, 1)]);
+    let now = w.env(1).now();
+    drop(w.member(1).split(&now, key("m"), Waker::noop()));
+    w.drain(1);
+    w.run(500_000);
+    assert!(w.member(1).status(RangeId(1)).unwrap().lease.is_some(), "it leads");
+    let answer = Rc::new(RefCell::new(None));
+    let result = answer.clone();
+    w.spawn(4, move |env| {
+        Box::pin(async move {
+            let asked = env.now().interval.earliest();
+            *result.borrow_mut() = Some((asked, negotiate(&env, whole(), asked).await));
+        })
+    });
+    w.run(300_000);
+    assert!(answer.borrow().is_none(), "it waits until the split is decided");
+    w.heal();
+    w.until("an answer", |_| answer.borrow().is_some());
+    let (asked, at) = answer.take().unwrap();
+    assert!(at.unwrap() >= asked);
+    w.run(5_000_000);
+}
+
+/// A clock that says for its first reading what it was when somebody began to wait.
+struct Waited {
+    since: Cell<Option<Reading>>,
+    now: Reading,
+}
+
+impl Now for Waited {
+    fn read(&self) -> Reading {
+        self.since.take().unwrap_or(self.now)
+    }
+}
+
+/// The range elects meanwhile, for seconds.
+#[test]
+fn what_is_the_future_is_judged_when_the_answers_are_there() {
+    let mut w = World::new(79, 4, founding(&[""], &[1, 2, 3]), intact);
+    (1..=4).for_each(|node| w.set_watch(node, 0, 1_000));
+    lead(&mut w, 1, 1);
+    w.ask(4, async |env| set(env, pairs(&[("a", "1"), ("h", "2"), ("p", "3")])).await);
+    w.crash(1);
+    let (began, at, answered) = w.ask(4, async |env| {
+        let began = env.now();
+        let mut txn = Txn::begin(&env).unwrap();
+        let at = poll_fn(|cx| {
+            let clock = Waited { since: Cell::new(Some(began)), now: txn.env.now() };
+            txn.txn.negotiate(&clock, &whole(), Timestamp::MIN, cx.waker())
+        });
+        (began.interval.latest(), at.await.unwrap(), env.now().interval.latest())
+    });
+    assert!(at.physical_us() > began.physical_us() + 100_000, "{at}, asked at {began}");
+    assert!(at <= answered);
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(crate) trait Operations: Send {
     fn lock(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn hold(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn present(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<bool>;
-    fn negotiate(&mut self, now: &Reading, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp>;
+    fn negotiate(&mut self, now: &impl Now, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp>;
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
     fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError>;
@@ -257,7 +257,7 @@ forward!(Alone {
     }
     fn hurry(&mut self, _: bool) {}
     // Alone it is the present.
-    fn negotiate(&mut self, _: &Reading, _: &[Span], least: Timestamp, _: &Waker) -> Op<Timestamp> {
+    fn negotiate(&mut self, _: &impl Now, _: &[Span], least: Timestamp, _: &Waker) -> Op<Timestamp> {
         Poll::Ready(Ok(self.visible().max(least)))
     }
     fn rely(&mut self, _: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
@@ -296,7 +296,7 @@ forward!(Member {
     fn hurry(&mut self, hasty: bool) {
         self.hurry(hasty);
     }
-    fn negotiate(&mut self, now: &Reading, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp> {
+    fn negotiate(&mut self, now: &impl Now, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp> {
         self.negotiate(now, spans, least, waker)
     }
     fn rely(&mut self, now: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {

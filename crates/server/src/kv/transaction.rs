@@ -297,8 +297,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         Ok(ScanChunk { rows: chunk.rows, rest: chunk.rest })
     }
     fn negotiate(&mut self, spans: &[Span], least: Timestamp) -> Result<Timestamp, KvError> {
-        let now = self.inner.now();
-        self.block(Wait::Range, 0, |_, txn, waker| txn.negotiate(&now, spans, least, waker)).0
+        self.block(Wait::Range, 0, |inner, txn, waker| txn.negotiate(&Clock(inner), spans, least, waker)).0
     }
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         if self.txn.locks_full() {

@@ -1,7 +1,8 @@
 //! One round to all leaders of a query: see `cluster::settled`.
 
 use super::{Answer, Op, Request, Transaction, refused, unfitting};
-use clock::{Reading, Timestamp};
+use crate::Now;
+use clock::Timestamp;
 use protocol::door::VERSION_OF_NEGOTIATION;
 use protocol::txn::{RangeId, Span};
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ impl<E: Engine> Transaction<E> {
     /// begins another one at it.
     pub fn negotiate(
         &mut self,
-        now: &Reading,
+        now: &impl Now,
         spans: &[store::Span],
         least: Timestamp,
         waker: &Waker,
@@ -56,7 +57,7 @@ impl<E: Engine> Transaction<E> {
                 let request = Request::Settled { span: span.clone(), least };
                 round.calls.insert(core.call_for(range, request, waker), span);
             }
-            if let Err(why) = core.run(now) {
+            if let Err(why) = core.run(&now.read()) {
                 return Poll::Ready(Err(why.into()));
             }
             let mut failed = None;
@@ -89,7 +90,8 @@ impl<E: Engine> Transaction<E> {
         let chosen = round.chosen.unwrap_or(least);
         self.negotiating = None;
         core.counters.snapshots_negotiated.one();
-        // A leader whose clock is ahead of its bound would have a future read.
-        Poll::Ready(Ok(chosen.min(now.interval.latest())))
+        drop(core);
+        // A leader whose clock is ahead of its bound would have a future read. Of what is the future the time says at which the answers are there, not the one at which they were asked for.
+        Poll::Ready(Ok(chosen.min(now.read().interval.latest())))
     }
 }
