@@ -36,7 +36,7 @@ pub fn run(urls: &[String]) -> Result<(), Box<dyn StdError>> {
     let value =
         |db: &mut timeball_client::Transaction<'_>| Ok(db.query_one("SELECT v FROM passed_on", &[])?.get::<_, i32>(0));
     assert_eq!(timeball.run_blocking(&mut pool[1], &then, value)?.value, 0);
-    let agreed = How::default().as_of("with_negotiated_timestamp()");
+    let agreed = How::default().as_of("with_negotiated_timestamp()").after_token();
     assert_eq!(timeball.run_blocking(&mut pool[0], &agreed, value)?.value, 100);
 
     // Whoever gives up has written nothing, and neither has one that went on after an error.

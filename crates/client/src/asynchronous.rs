@@ -55,7 +55,7 @@ impl Timeball {
         body: &mut impl for<'c> FnMut(&'c Client) -> Work<'c, T>,
     ) -> Result<(T, Option<Token>), Error> {
         let mut open = Open(Some(client));
-        client.batch_execute(&self.begin(&how.begin())).await?;
+        client.batch_execute(&self.begin(how)).await?;
         let value = body(client).await?;
         let token = commit(client).await?;
         open.0 = None;

@@ -74,7 +74,7 @@ impl Timeball {
         how: &How,
         body: &mut impl FnMut(&mut Transaction<'_>) -> Result<T, Error>,
     ) -> Result<(T, Option<Token>), Error> {
-        client.batch_execute(&self.begin(&how.begin()))?;
+        client.batch_execute(&self.begin(how))?;
         let mut transaction = Transaction { client, open: true };
         let value = body(&mut transaction)?;
         // The driver gives all answers to a text or one error: whether COMMIT had one of its own is seen only where nothing stands behind it.

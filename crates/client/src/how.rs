@@ -15,7 +15,7 @@ pub enum Consistency {
     Token,
     /// Any snapshot that is whole.
     None,
-    /// The past, of the nearest replica. Nothing can be written.
+    /// The past, of the nearest replica. Nothing can be written. The token of the process is not asked for: see [`How::after_token`].
     Stale,
 }
 
@@ -37,12 +37,20 @@ pub struct How {
     isolation: Option<Isolation>,
     read_only: bool,
     as_of: Option<String>,
+    after_token: bool,
     pub(crate) attempts: u32,
 }
 
 impl Default for How {
     fn default() -> Self {
-        How { consistency: None, isolation: None, read_only: false, as_of: None, attempts: How::ATTEMPTS }
+        How {
+            consistency: None,
+            isolation: None,
+            read_only: false,
+            as_of: None,
+            after_token: false,
+            attempts: How::ATTEMPTS,
+        }
     }
 }
 
@@ -71,10 +79,20 @@ impl How {
         self
     }
     /// It reads the past: an expression as behind `AS OF SYSTEM TIME`, such as `'-10s'`, `with_max_staleness('10s')`, `with_negotiated_timestamp()`, or a
-    /// [`Token`](crate::Token) in quotes. It is part of the statement: never build it from what others typed.
+    /// [`Token`](crate::Token) in quotes. It is part of the statement: never build it from what others typed. The token of the process is not asked for: see
+    /// [`How::after_token`].
     #[must_use]
     pub fn as_of(mut self, expression: impl Into<String>) -> Self {
         self.as_of = Some(expression.into());
+        self
+    }
+    /// It reads the past ([`Consistency::Stale`], or [`How::as_of`]), but none before what the token of the process stands for. Without this such a transaction
+    /// takes what the nearest replica has, whatever other connections of the process have written: with it the leaders are asked for as long as that replica lags
+    /// behind the last write, about three seconds, and where they do not answer it is refused (57P03). What its own connection has seen it never goes back behind. Any
+    /// other transaction, also one that the session's own `timeball.consistency` makes `stale`, has the token by itself.
+    #[must_use]
+    pub fn after_token(mut self) -> Self {
+        self.after_token = true;
         self
     }
     /// It is tried so often, at least once.
@@ -82,6 +100,12 @@ impl How {
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts.max(1);
         self
+    }
+
+    /// Whether it sees what the token of the process stands for.
+    pub(crate) fn takes_token(&self) -> bool {
+        let past = self.consistency == Some(Consistency::Stale) || self.as_of.is_some();
+        self.after_token || !past
     }
 
     /// As BEGIN says it.
@@ -130,6 +154,20 @@ mod tests {
         let how = How::default().isolation(Isolation::RepeatableRead).consistency(Consistency::Strict).read_only();
         assert_eq!(how.begin(), "BEGIN ISOLATION LEVEL REPEATABLE READ CONSISTENCY strict READ ONLY");
         assert_eq!(How::default().as_of("'-10s'").begin(), "BEGIN AS OF SYSTEM TIME '-10s'");
+    }
+
+    #[test]
+    fn the_past_takes_no_token_unasked() {
+        let how = How::default;
+        for present in [how(), how().consistency(Consistency::None), how().consistency(Consistency::Strict).read_only()]
+        {
+            assert!(present.takes_token(), "{present:?}");
+        }
+        for past in
+            [how().consistency(Consistency::Stale), how().as_of("'-10s'"), how().as_of("with_negotiated_timestamp()")]
+        {
+            assert!(!past.takes_token() && past.clone().after_token().takes_token(), "{past:?}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! 1. **The choice** is made for each transaction ([`How`]), with all that `BEGIN` takes.
-//! 2. **The token** is kept by [`Timeball`]: each transaction begins with the greatest that any has left, and leaves its own. It travels with BEGIN and COMMIT: with
+//! 2. **The token** is kept by [`Timeball`]: each transaction that reads the present begins with the greatest that any has left, and leaves its own. It travels with BEGIN and COMMIT: with
 //!    `tokio-postgres` it costs no round trip of its own, with `postgres` it costs one after the commit. Between services send [`Timeball::token`] along, and give it to [`Timeball::heard`] there.
 //! 3. **What failed for others' sake runs again** ([`How::attempts`] times at most): 40001 and 40P01, after a pause that grows. So what is done inside must be the
 //!    database's alone.

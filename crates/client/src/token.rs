@@ -1,5 +1,6 @@
 //! What has been seen, by all connections of a process.
 
+use crate::How;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,11 +87,11 @@ impl Timeball {
         self.0.spread.fetch_add(37, Ordering::Relaxed)
     }
 
-    /// One text that takes the token and begins.
-    pub(crate) fn begin(&self, begin: &str) -> String {
-        match self.token() {
-            Some(token) => format!("SET timeball.token = '{token}'; {begin}"),
-            None => begin.to_owned(),
+    /// One text that takes the token, where that is wanted, and begins.
+    pub(crate) fn begin(&self, how: &How) -> String {
+        match self.token().filter(|_| how.takes_token()) {
+            Some(token) => format!("SET timeball.token = '{token}'; {}", how.begin()),
+            None => how.begin(),
         }
     }
 }
@@ -103,16 +104,18 @@ pub(crate) const SHOW: &str = "SHOW timeball.token";
 #[cfg(test)]
 mod tests {
     use super::{Timeball, Token};
+    use crate::{Consistency, How};
 
     #[test]
     fn the_greatest_token_stays_in_all_copies() {
         let (one, token) = (Timeball::new(), |text: &str| Token::new(text).expect(text));
         let other = one.clone();
-        assert_eq!(one.begin("BEGIN"), "BEGIN");
+        assert_eq!(one.begin(&How::default()), "BEGIN");
         for text in ["17-a", "19-a", "18-a"] {
             one.heard(token(text));
         }
-        assert_eq!(other.begin("BEGIN"), "SET timeball.token = '19-a'; BEGIN");
+        assert_eq!(other.begin(&How::default()), "SET timeball.token = '19-a'; BEGIN");
+        assert_eq!(other.begin(&How::default().consistency(Consistency::Stale)), "BEGIN CONSISTENCY stale");
         assert_eq!(other.token().and_then(|token| token.timestamp_us()), Some(19));
         other.forget();
         assert_eq!(one.token(), None);

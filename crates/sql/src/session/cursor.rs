@@ -186,7 +186,7 @@ impl Session {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let prepared = Arc::new(prepared);
-        let as_of = query.as_of.as_ref().map(|a| self.resolve_as_of(a, Some(&prepared))).transpose()?.flatten();
+        let as_of = query.as_of.as_ref().map(|a| self.time_asked(a, &prepared)).transpose()?.flatten();
         self.ensure_active(as_of)?;
         let plan = self.plan_of(&prepared)?;
         if params.len() < plan.parameters().len() {

@@ -35,7 +35,7 @@ impl Session {
             return self.pull(portal, how.max_rows, out);
         }
         let Some(prepared) = portal.prepared.inside() else { return Err(SqlError::unsupported("this EXPLAIN")) };
-        let as_of = statement.as_of.as_ref().map(|a| self.resolve_as_of(a, Some(&prepared))).transpose()?.flatten();
+        let as_of = statement.as_of.as_ref().map(|a| self.time_asked(a, &prepared)).transpose()?.flatten();
         self.ensure_active(as_of)?;
         let began_us = self.db.kv.now_us();
         let plan = self.plan_of(&prepared)?;
@@ -65,6 +65,9 @@ impl Session {
         }
         let began_us = self.db.kv.now_us();
         let prepared = self.find_prepared(name)?.clone();
+        let as_of = prepared.planned().and_then(|planned| planned.as_of.as_ref());
+        let as_of = as_of.map(|a| self.time_asked(a, &prepared)).transpose()?.flatten();
+        self.ensure_active(as_of)?;
         let (plan, params) = self.execute_arguments(name, &prepared, arguments)?;
         if options.analyze && !plan.is_read_only() {
             self.refuse_in_read_only(&prepared)?;

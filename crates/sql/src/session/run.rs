@@ -8,7 +8,7 @@ use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
-use crate::syntax::{Command, lock_words};
+use crate::syntax::{AsOf, Command, lock_words};
 use crate::transaction::Isolation;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
@@ -335,6 +335,11 @@ impl Session {
             }
             return Ok(None);
         };
+        self.time_asked(as_of, prepared)
+    }
+
+    /// The time of an AS OF that stands in a statement, or in one that it declares or explains: a transaction that has done something keeps its own.
+    pub(super) fn time_asked(&mut self, as_of: &AsOf, prepared: &Prepared) -> Result<Option<Timestamp>, SqlError> {
         let time = self.resolve_as_of(as_of, Some(prepared))?;
         match (&self.active, time) {
             (None, time) => Ok(time),

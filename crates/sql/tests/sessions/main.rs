@@ -496,6 +496,24 @@ fn the_past_is_read() {
         assert_eq!(state_of(&mut a, write), "25006", "{write}");
     }
     run(&mut a, "ROLLBACK");
+    // What is declared and explained reads the past as well, or is refused: never the present, or another past.
+    let past = "SELECT v FROM t AS OF SYSTEM TIME '-5s'";
+    let declare = format!("DECLARE c CURSOR FOR {past}");
+    assert_eq!(run(&mut a, &format!("BEGIN; {declare}; FETCH c; COMMIT")), ["1"]);
+    assert_eq!(run(&mut a, &format!("BEGIN AS OF SYSTEM TIME '-1s'; {declare}; FETCH c; COMMIT")), ["1"]);
+    run(&mut a, &format!("PREPARE p AS {past}"));
+    assert_eq!(run(&mut a, "EXECUTE p"), ["1"]);
+    let explain = format!("EXPLAIN {past}");
+    for late in [&declare, &explain, "EXPLAIN EXECUTE p", "EXECUTE p", past] {
+        for begun in [
+            "BEGIN; SELECT 1 FROM t",
+            "BEGIN AS OF SYSTEM TIME '-1s'; SELECT 1 FROM t",
+            "BEGIN; SAVEPOINT s; SELECT 1 FROM t",
+        ] {
+            assert_eq!(state_of(&mut a, &format!("{begun}; {late}")), "25001", "{begun}; {late}");
+            run(&mut a, "ROLLBACK");
+        }
+    }
     assert_eq!(state_of(&mut a, "SELECT v FROM t AS OF SYSTEM TIME '5s'"), "22023");
     // Before the table: the catalog of the past has none.
     kv.advance_us(10_000_000);
