@@ -3,7 +3,7 @@
 //!
 //! What a thread holds is counted by the allocator, work by looks: the clock of these tests moves when it is read.
 
-use sql::context::EvalSettings;
+use sql::context::{EvalSettings, MemoryPool};
 use sql::expr::function::{self, Arguments, Function, Sig};
 use sql::output::Nowhere;
 use sql::transaction::memory::MemoryKv;
@@ -475,4 +475,92 @@ fn values_that_operators_hold_are_bounded_together() {
     let columns = "select count(lag(r) over (order by i)) from (select i, repeat('a', 1000000) r from generate_series(1, 40) i) q";
     let columns = columns.replace("count(lag(r) over (order by i))", "length(lag(r) over (order by i))");
     assert_eq!(state_of(&mut s, &columns), "00000");
+}
+
+/// A session whose statements have so many bytes together.
+fn pooled_session(bytes: usize) -> (Session, Arc<MemoryPool>) {
+    let pool = MemoryPool::new(bytes);
+    let options = DatabaseOptions { memory_pool: pool.clone(), ..DatabaseOptions::default() };
+    let db = Database::open(Arc::new(Ticking::new()), options).expect("open");
+    let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+    (Session::new(db, startup, Interrupt::default()).expect("session"), pool)
+}
+
+/// What a text is read and planned to counts, before it is there.
+#[test]
+fn literals_without_end_are_refused() {
+    let (mut s, pool) = pooled_session(MEMORY_BYTES);
+    assert_eq!(state_of(&mut s, "create table t (a int, b int, c int)"), "00000");
+    let rows = |n: usize| format!("(1, 2, 3){}", ", (1, 2, 3)".repeat(n - 1));
+    for before in ["values", "insert into t values", "select count(*) from (values"] {
+        let after = if before.starts_with("select") { ") v" } else { "" };
+        let (few, many) = (format!("{before} {}{after}", rows(5_000)), format!("{before} {}{after}", rows(200_000)));
+        let (state, peak) = peak_bytes(|| state_of(&mut s, &few));
+        assert_eq!(state, "00000", "{before}");
+        assert!(peak <= MEMORY_BYTES, "{before} held {peak} bytes");
+        let (state, peak) = peak_bytes(|| state_of(&mut s, &many));
+        assert_eq!(state, "53200", "{before}");
+        assert!(peak <= 2 * MEMORY_BYTES, "{before} held {peak} bytes");
+    }
+    drop(s);
+    assert_eq!(pool.used_bytes(), 0, "all of it was given back");
+}
+
+/// Of a text of many statements there is one tree at a time.
+#[test]
+fn texts_of_many_statements_hold_no_trees() {
+    let (mut s, _) = pooled_session(MEMORY_BYTES);
+    for text in
+        ["select 1; ", "select 1, 2, 3, 4, 5, 6, 7, 8, 9, 10; ", "begin; savepoint s; commit; ", "show tables; "]
+    {
+        let (state, peak) = peak_bytes(|| state_of(&mut s, &text.repeat(20_000)));
+        assert_eq!(state, "00000", "{text}");
+        assert!(peak <= MEMORY_BYTES / 4, "{text} held {peak} bytes");
+    }
+    // Nothing of a text runs that cannot be read to its end, and errors name their place.
+    let setting = "set application_name = 'x'; ".repeat(5_000);
+    let error = s.simple_query(&format!("{setting}selec 1"), &mut Nowhere).unwrap_err();
+    assert_eq!((error.state.as_str(), error.position), ("42601", Some(setting.len() as u32 + 1)));
+    assert_eq!(state_of(&mut s, "select 1 / (current_setting('application_name') <> 'x')::int"), "00000");
+    let error = s.simple_query(&format!("{setting}select nosuch"), &mut Nowhere).unwrap_err();
+    assert_eq!(error.state.as_str(), "42703");
+}
+
+/// Queries within each other are planned without a copy of the rest at each level.
+#[test]
+fn queries_within_queries_hold_what_is_linear_in_them() {
+    let mut s = session(Interrupt::default());
+    for [open, inner, close] in [
+        ["exists (select 1 where ", "true", ")"],
+        ["1 in (select 1 where ", "true", ")"],
+        ["1 = (select 1 where ", "true", ")"],
+        ["true = any (select ", "true", ")"],
+    ] {
+        let mut of = |n: usize| {
+            let text = format!("select 1 where {}{inner}{}", open.repeat(n), close.repeat(n));
+            let (state, peak) = peak_bytes(|| state_of(&mut s, &text));
+            assert_eq!(state, "00000", "{open}");
+            peak
+        };
+        let (half, whole) = (of(100), of(200));
+        assert!(whole <= 3 * half, "{open}: {half} bytes for 100 levels, {whole} for 200");
+    }
+}
+
+/// The columns of a row count as they are made.
+#[test]
+fn rows_of_many_large_columns_end_while_they_are_made() {
+    let mut s = session(Interrupt::default());
+    assert_eq!(state_of(&mut s, "set timeball.query_memory_bytes = '64MB'"), "00000");
+    assert_eq!(state_of(&mut s, "create table one (id int primary key); insert into one values (1)"), "00000");
+    let columns = |n: usize| (0..n).map(|i| format!("repeat('a', 16000000 - {i} * id)")).collect::<Vec<_>>().join(", ");
+    for from in ["one", "generate_series(1, 1) g (id)", "(select id from one limit 1) q"] {
+        assert_eq!(state_of(&mut s, &format!("select {} from {from}", columns(4))), "00000", "{from}");
+        let (state, peak) = peak_bytes(|| state_of(&mut s, &format!("select {} from {from}", columns(60))));
+        assert_eq!(state, "53200", "{from}");
+        assert!(peak <= 4 * MEMORY_BYTES, "{from} held {peak} bytes");
+    }
+    let (state, peak) = peak_bytes(|| state_of(&mut s, &format!("select {}", columns(60).replace("id", "1"))));
+    assert_eq!(state, "53200");
+    assert!(peak <= 4 * MEMORY_BYTES, "{peak} bytes");
 }

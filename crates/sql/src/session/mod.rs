@@ -144,7 +144,7 @@ pub struct Session {
     portals: Portals,
     copy: Option<CopyIn>,
     /// The rest of a simple query that waits for its COPY.
-    rest: Option<(Arc<[crate::syntax::Parsed]>, usize)>,
+    rest: Option<(text_cache::Statements, usize)>,
     reported: HashMap<&'static str, String>,
     /// The generation of the settings that `reported` is of.
     reported_generation: u64,

@@ -4,10 +4,11 @@ use super::portal::{Portal, PortalState};
 use super::prepared::Prepared;
 use super::run::How;
 use super::startup::Executed;
+use super::text_cache::Statements;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::SqlError;
 use crate::output::Output;
-use crate::syntax::{Command, Direction, Parsed};
+use crate::syntax::{Command, Direction};
 use std::sync::Arc;
 
 impl Session {
@@ -25,7 +26,7 @@ impl Session {
     fn run_text(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {
         self.unnamed = None;
         self.show_text(sql);
-        let all = match self.db.texts.parse(sql, &self.pace) {
+        let all = match self.db.texts.script(sql, &self.pace, is_plain) {
             Ok(all) => all,
             Err(e) => {
                 self.failed();
@@ -36,7 +37,7 @@ impl Session {
             out.empty_query();
             return Ok(());
         }
-        if all.len() == 1 || self.block != Block::None || !all.iter().all(|p| is_plain(&p.command)) {
+        if all.len() == 1 || self.block != Block::None || !are_plain(&all) {
             return self.run_batch(&all, 0, out);
         }
         // Several statements that are one transaction: it can be repeated as a whole.
@@ -51,11 +52,18 @@ impl Session {
     }
 
     /// Runs the statements of a text from one on.
-    pub(super) fn run_batch(&mut self, all: &Arc<[Parsed]>, from: usize, out: &mut dyn Output) -> Result<(), SqlError> {
+    pub(super) fn run_batch(&mut self, all: &Statements, from: usize, out: &mut dyn Output) -> Result<(), SqlError> {
         for index in from..all.len() {
             let last = index + 1 == all.len();
+            let prepared = match self.statement(all, index) {
+                Ok(prepared) => prepared,
+                Err(e) => {
+                    self.failed();
+                    return Err(e);
+                }
+            };
             let mut portal = Portal {
-                prepared: Arc::new(Prepared::parsed(all, index, Vec::new())),
+                prepared: Arc::new(prepared),
                 params: Vec::new(),
                 formats: Vec::new(),
                 plan: None,
@@ -80,12 +88,32 @@ impl Session {
         Ok(())
     }
 
+    /// A statement of a text, parsed again if that has many.
+    fn statement(&mut self, all: &Statements, index: usize) -> Result<Prepared, SqlError> {
+        let (text, place) = match all {
+            Statements::Parsed(all) => return Ok(Prepared::parsed(all, index, Vec::new())),
+            Statements::Places(text, all) => (text, &all[index]),
+        };
+        self.start_deadline();
+        let all = self.db.texts.parse(&text[place.bytes.clone()], &self.pace).map_err(|e| self.timed_out(e))?;
+        let mut prepared = Prepared::parsed(&all, 0, Vec::new());
+        prepared.offset += place.offset;
+        Ok(prepared)
+    }
+
     /// Ends the transaction of a simple query whose last statement was a COPY, or goes on with what follows.
     pub(super) fn after_copy(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
         match self.rest.take() {
             Some((all, from)) => self.run_batch(&all, from, out),
             None => Ok(()),
         }
+    }
+}
+
+fn are_plain(all: &Statements) -> bool {
+    match all {
+        Statements::Parsed(all) => all.iter().all(|parsed| is_plain(&parsed.command)),
+        Statements::Places(_, all) => all.iter().all(|place| place.answer),
     }
 }
 

@@ -12,7 +12,8 @@ use crate::catalog::Uses;
 use crate::catalog::view::View;
 use crate::plan::Plan;
 use crate::stack;
-use crate::syntax::{self, Parsed};
+use crate::syntax::script::{Place, Script};
+use crate::syntax::{self, Command, Parsed};
 use crate::work::Pace;
 use parking_lot::Mutex;
 use std::borrow::Borrow;
@@ -103,6 +104,30 @@ impl<K: Hash + Eq + TextBytes, V: Clone> Generations<K, V> {
     }
 }
 
+/// The statements of a text.
+#[derive(Clone)]
+pub enum Statements {
+    /// A few.
+    Parsed(Arc<[Parsed]>),
+    /// Many: each is parsed again when its turn comes.
+    Places(Arc<str>, Arc<[Place]>),
+}
+
+impl Statements {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Statements::Parsed(all) => all.len(),
+            Statements::Places(_, all) => all.len(),
+        }
+    }
+
+    /// Whether the text has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// A plan, what it was made of, and the number of the catalog for which that was last asked.
 #[derive(Clone)]
 pub struct Made {
@@ -155,6 +180,27 @@ impl TextCache {
         let parsed: Arc<[Parsed]> = syntax::parse_at(text, pace)?.into();
         self.parsed.lock().put_again(text.into(), parsed.clone(), self.bytes_max);
         Ok(parsed)
+    }
+
+    /// The statements of a text that has any number of them; few are remembered.
+    ///
+    /// # Errors
+    /// As [`syntax::parse_at`].
+    pub fn script(&self, text: &str, pace: &Pace, ask: fn(&Command) -> bool) -> Result<Statements, SqlError> {
+        let is_cached = text.len() <= CACHED_TEXT_BYTES_MAX;
+        if is_cached && let Some(found) = self.parsed.lock().get(text, self.bytes_max) {
+            return Ok(Statements::Parsed(found));
+        }
+        match Script::parse(text, pace, ask)? {
+            Script::Places(places) => Ok(Statements::Places(text.into(), places.into())),
+            Script::Parsed(parsed) => {
+                let parsed: Arc<[Parsed]> = parsed.into();
+                if is_cached {
+                    self.parsed.lock().put_again(text.into(), parsed.clone(), self.bytes_max);
+                }
+                Ok(Statements::Parsed(parsed))
+            }
+        }
     }
 
     /// A plan that is valid in a view of the catalog: made for its number, or of lookups that give the same there.

@@ -3,6 +3,7 @@
 use super::depth::{self, Depth};
 use super::operator::{self, Unread};
 use super::{STATEMENTS_MAX, TEXT_BYTES_MAX};
+use crate::work::Pooled;
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Whitespace};
 use std::ops::Range;
@@ -16,6 +17,8 @@ pub(super) struct Lexed<'a> {
     lines: Vec<(usize, u32)>,
     /// The byte of each character whose number is a multiple of [`MARK_CHARACTERS`]: a text may be one line.
     marks: Vec<usize>,
+    /// What the tokens take.
+    memory: Pooled,
 }
 
 /// Characters between two that are known by place.
@@ -24,18 +27,30 @@ const MARK_CHARACTERS: usize = 256;
 /// A byte and a character of a text.
 pub(super) type Place = (usize, u32);
 
+/// Whether a text may be so long.
+///
+/// # Errors
+/// 54000 beyond [`TEXT_BYTES_MAX`].
+pub(super) fn fits(text: &str) -> Result<(), SqlError> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("the statement text has {} bytes, more than the limit of {TEXT_BYTES_MAX}", text.len());
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Split it, or load data with COPY."))
+}
+
 impl<'a> Lexed<'a> {
     pub(super) fn new(text: &'a str) -> Result<Self, SqlError> {
-        if text.len() > TEXT_BYTES_MAX {
-            return Err(SqlError::new(
-                SqlState::PROGRAM_LIMIT_EXCEEDED,
-                format!("the statement text has {} bytes, more than the limit of {TEXT_BYTES_MAX}", text.len()),
-            )
-            .hint("Split it, or load data with COPY."));
-        }
-        let mut lexed =
-            Lexed { text, tokens: Vec::new(), depth: Depth::default(), lines: lines(text), marks: marks(text) };
-        match operator::tokens(text) {
+        fits(text)?;
+        let mut lexed = Lexed {
+            text,
+            tokens: Vec::new(),
+            depth: Depth::default(),
+            lines: lines(text),
+            marks: marks(text),
+            memory: super::memory_of(text),
+        };
+        match operator::tokens(text, &lexed.memory) {
             Ok(tokens) => {
                 lexed.tokens = continued(tokens).map_err(|at| {
                     let (start, place) = lexed.place(at.start);
@@ -173,38 +188,41 @@ fn lower_first(message: &str) -> String {
 
 /// Literals that go on in another line: `'multi'`, a line break, `'line'` is one. In the same line they are an error: the place of the
 /// second.
-fn continued(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, Span> {
-    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+fn continued(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, Span> {
+    // Those before `kept` are the result: a second list would be as large.
+    let mut kept = 0;
     // The place of the literal that may go on, and whether a line break came since.
     let mut open: Option<(usize, bool)> = None;
-    for token in tokens {
-        match (&token.token, open) {
-            (Token::SingleQuotedString(more), Some((at, true))) => {
-                let (Token::SingleQuotedString(text)
+    for at in 0..tokens.len() {
+        match (&tokens[at].token, open) {
+            (Token::SingleQuotedString(more), Some((first, true))) => {
+                let (more, end) = (more.clone(), tokens[at].span.end);
+                if let Token::SingleQuotedString(text)
                 | Token::EscapedStringLiteral(text)
-                | Token::NationalStringLiteral(text)) = &mut out[at].token
-                else {
-                    continue;
-                };
-                text.push_str(more);
-                out[at].span.end = token.span.end;
-                out.truncate(at + 1);
-                open = Some((at, false));
+                | Token::NationalStringLiteral(text) = &mut tokens[first].token
+                {
+                    text.push_str(&more);
+                }
+                tokens[first].span.end = end;
+                kept = first + 1;
+                open = Some((first, false));
                 continue;
             }
-            (Token::SingleQuotedString(_), Some((_, false))) => return Err(token.span),
+            (Token::SingleQuotedString(_), Some((_, false))) => return Err(tokens[at].span),
             (Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::NationalStringLiteral(_), _) => {
-                open = Some((out.len(), false))
+                open = Some((kept, false))
             }
-            (Token::Whitespace(Whitespace::Newline | Whitespace::SingleLineComment { .. }), Some((at, _))) => {
-                open = Some((at, true));
+            (Token::Whitespace(Whitespace::Newline | Whitespace::SingleLineComment { .. }), Some((first, _))) => {
+                open = Some((first, true));
             }
             (Token::Whitespace(_), _) => {}
             _ => open = None,
         }
-        out.push(token);
+        tokens.swap(kept, at);
+        kept += 1;
     }
-    Ok(out)
+    tokens.truncate(kept);
+    Ok(tokens)
 }
 
 #[cfg(test)]
@@ -221,7 +239,14 @@ mod tests {
             String::new(),
         ] {
             let (lines, marks) = (lines(&text), marks(&text));
-            let lexed = Lexed { text: &text, tokens: Vec::new(), depth: Depth::default(), lines, marks };
+            let lexed = Lexed {
+                text: &text,
+                tokens: Vec::new(),
+                depth: Depth::default(),
+                lines,
+                marks,
+                memory: Pooled::default(),
+            };
             let (mut line, mut column) = (1, 1);
             let ends = std::iter::once((text.len(), ' '));
             for (character, (byte, c)) in text.char_indices().chain(ends).enumerate() {

@@ -7,7 +7,8 @@
 //!
 //! 1. A whole text is parsed before any of it runs: a syntax error anywhere stops all of it, as in PostgreSQL.
 //! 2. Every word of a statement is read or refused; nothing is dropped without a notice.
-//! 3. Length, depth and work are bounded: [`TEXT_BYTES_MAX`], [`depth`], `grammar`.
+//! 3. Of many statements only the places are kept ([`script`]).
+//! 4. Length, depth and work are bounded: [`TEXT_BYTES_MAX`], [`depth`], `grammar`.
 
 pub mod command;
 pub mod ddl;
@@ -25,6 +26,7 @@ mod reach;
 mod reader;
 pub mod reshape;
 mod rewrite;
+pub mod script;
 
 mod alter;
 mod comment;
@@ -50,8 +52,9 @@ use lexer::Lexed;
 use reader::Reader;
 use sql_catalog as catalog;
 use sql_value::{Attempt, SqlError, SqlState, identifier, transaction, types, work};
+use std::ops::Range;
 use std::sync::Arc;
-use work::Pace;
+use work::{Pace, Pooled};
 
 /// Greatest length of one text, bytes.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -71,6 +74,19 @@ pub struct Parsed {
     pub text: Arc<str>,
     /// Characters of the whole text before it: added to error positions.
     pub offset: u32,
+    /// Of the pool, for what it was read to.
+    _held: Option<Arc<Pooled>>,
+}
+
+/// Longest text, bytes, of which nobody counts what it is read to: texts that a cache keeps are no longer.
+const UNCOUNTED_TEXT_BYTES_MAX: usize = 16 << 10;
+/// What a token comes to while it is parsed and planned, bytes, about: its copy for the library, and half an expression in the tree and in
+/// the plan.
+const TREE_BYTES: usize = 400;
+
+/// Where what a text is read to is counted.
+fn memory_of(text: &str) -> Pooled {
+    if text.len() > UNCOUNTED_TEXT_BYTES_MAX { Pooled::new() } else { Pooled::default() }
 }
 
 /// A pass over so many tokens is done.
@@ -91,21 +107,50 @@ pub fn parse(text: &str) -> Result<Vec<Parsed>, SqlError> {
 /// # Errors
 /// As [`parse`], and 57014.
 pub fn parse_at(text: &str, pace: &Pace) -> Result<Vec<Parsed>, SqlError> {
-    let lexed = Lexed::new(text)?;
     let mut all = Vec::new();
-    for tokens in lexed.statements() {
-        let (start, end) = lexed.extent(tokens.clone());
-        crate::work::step(STATEMENT_UNITS + (end - start.0))?;
-        let mut reader = Reader::new(&lexed, tokens, pace);
-        let command = statement(&mut reader)?;
-        reader.expect_end()?;
+    each_statement(text, pace, |command, bytes, offset, held| {
         match command {
             // Short for a query: it is that query from here on.
             Command::ShowQuery(query) => all.extend(parse_at(&query, pace)?),
-            command => all.push(Parsed { command, text: text[start.0..end].into(), offset: start.1 }),
+            command => all.push(Parsed { command, text: text[bytes].into(), offset, _held: held }),
         }
-    }
+        Ok(())
+    })?;
     Ok(all)
+}
+
+/// Parses the statements of a text one after the other: what each asks for, its bytes, and the characters before it.
+fn each_statement(
+    text: &str,
+    pace: &Pace,
+    mut found: impl FnMut(Command, Range<usize>, u32, Option<Arc<Pooled>>) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
+    lexer::fits(text)?;
+    let mut characters = 0;
+    for piece in operator::pieces(text)? {
+        let within = |mut error: SqlError| {
+            error.position = error.position.map(|position| position + characters);
+            error
+        };
+        let lexed = Lexed::new(&text[piece.clone()]).map_err(within)?;
+        for tokens in lexed.statements() {
+            let (start, end) = lexed.extent(tokens.clone());
+            crate::work::step(STATEMENT_UNITS + (end - start.0))?;
+            let held = memory_of(text);
+            held.take(tokens.len() * TREE_BYTES)?;
+            let mut reader = Reader::new(&lexed, tokens, pace);
+            let command = statement(&mut reader).map_err(within)?;
+            reader.expect_end().map_err(within)?;
+            found(
+                command,
+                piece.start + start.0..piece.start + end,
+                characters + start.1,
+                held.is_counted().then(|| Arc::new(held)),
+            )?;
+        }
+        characters += text[piece].chars().count() as u32;
+    }
+    Ok(())
 }
 
 /// Parses an expression alone, as the catalog keeps it.

@@ -5,6 +5,7 @@
 //! walked once, beside strings, names, numbers and comments; where the library would cut otherwise, it is given the text in pieces.
 
 use crate::SqlError;
+use crate::work::Pooled;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError};
 use std::ops::Range;
@@ -104,6 +105,8 @@ struct Walk<'a> {
     junk: Option<(&'static str, Range<usize>)>,
     /// Places between tokens, so far apart that the text is read in pieces.
     cuts: Vec<usize>,
+    /// Ends of statements, as far apart.
+    ends: Vec<usize>,
     /// What was looked at last: signs that stand together are one operator each.
     together: Together,
 }
@@ -132,6 +135,9 @@ impl Iterator for Walk<'_> {
                 }
                 _ => {
                     self.at += 1;
+                    if byte == b';' && self.at >= self.ends.last().copied().unwrap_or(0) + PIECE_BYTES {
+                        self.ends.push(self.at);
+                    }
                     if matches!(byte, b' ' | b',' | b'\n')
                         && self.at >= self.cuts.last().copied().unwrap_or(0) + PIECE_BYTES
                     {
@@ -242,10 +248,35 @@ impl Walk<'_> {
     }
 }
 
+impl<'a> Walk<'a> {
+    fn new(bytes: &'a [u8]) -> Walk<'a> {
+        Walk { bytes, at: 0, junk: None, cuts: Vec::new(), ends: Vec::new(), together: Together::default() }
+    }
+}
+
+/// A text in pieces of whole statements, each of which is read by itself.
+///
+/// # Errors
+/// 57014
+pub(super) fn pieces(text: &str) -> Result<Vec<Range<usize>>, SqlError> {
+    let mut ends = Vec::new();
+    if text.len() > PIECE_BYTES {
+        crate::work::step(text.len())?;
+        let mut walk = Walk::new(text.as_bytes());
+        walk.by_ref().for_each(drop);
+        ends = walk.ends;
+    }
+    if ends.last() != Some(&text.len()) {
+        ends.push(text.len());
+    }
+    let mut start = 0;
+    Ok(ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect())
+}
+
 /// The operators of a text that the library would cut otherwise, and among them empty places between tokens.
 fn misread(text: &str) -> Result<Vec<Range<usize>>, Unread> {
     let bytes = text.as_bytes();
-    let mut walk = Walk { bytes, at: 0, junk: None, cuts: Vec::new(), together: Together::default() };
+    let mut walk = Walk::new(bytes);
     let mut found = Vec::new();
     for operator in walk.by_ref() {
         let followed = bytes.get(operator.end).is_some_and(|byte| is_part(*byte));
@@ -298,11 +329,12 @@ impl Cursor {
     }
 }
 
-/// All tokens of a text, white space and comments among them.
-pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Unread> {
+/// All tokens of a text, white space and comments among them; they count for `memory`.
+pub(super) fn tokens(text: &str, memory: &Pooled) -> Result<Vec<TokenWithSpan>, Unread> {
     let misread = misread(text)?;
     crate::work::step(text.len()).map_err(Unread::Ended)?;
     let mut all = Vec::new();
+    let mut counted = 0;
     if misread.is_empty() {
         Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location_into_buf(&mut all).map_err(Unread::Text)?;
         return Ok(all);
@@ -319,6 +351,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Unread> {
             .tokenize_with_location_into_buf_with_mapper(&mut all, moved)
             .map_err(|e| Unread::Text(TokenizerError { message: e.message, location: cursor.moved(e.location) }))?;
         crate::work::step(piece.len()).map_err(Unread::Ended)?;
+        memory.take((all.len() - counted) * size_of::<TokenWithSpan>()).map_err(Unread::Ended)?;
+        counted = all.len();
         cursor.pass(piece);
         let Some(operator) = operator else { break };
         at = operator.end;
@@ -337,7 +371,7 @@ mod tests {
     use super::*;
 
     fn cut(text: &str) -> Vec<String> {
-        let all = tokens(text).expect("the text has tokens");
+        let all = tokens(text, &Pooled::default()).expect("the text has tokens");
         all.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).map(|t| t.token.to_string()).collect()
     }
 
@@ -371,10 +405,12 @@ mod tests {
 
     #[test]
     fn pieces_know_their_places() {
-        let all = tokens("é >-\n  1 >- 'ü' x").expect("the text has tokens");
+        let all = tokens("é >-\n  1 >- 'ü' x", &Pooled::default()).expect("the text has tokens");
         let last = all.last().expect("a last one");
         assert_eq!((last.span.start.line, last.span.start.column), (2, 12));
-        let Err(Unread::Text(error)) = tokens("1 >-\n >- 'open") else { panic!("the string has no end") };
+        let Err(Unread::Text(error)) = tokens("1 >-\n >- 'open", &Pooled::default()) else {
+            panic!("the string has no end")
+        };
         assert_eq!(error.location.line, 2);
     }
 }

@@ -112,6 +112,10 @@ impl MemoryBudget {
     pub fn of(pool: Arc<MemoryPool>, limit_bytes: usize) -> Self {
         MemoryBudget { used_bytes: AtomicUsize::new(0), limit_bytes, pool, reserved_bytes: AtomicUsize::new(0) }
     }
+    /// Another one from the same pool, which nothing else bounds.
+    pub fn beside(&self) -> MemoryBudget {
+        MemoryBudget::of(self.pool.clone(), usize::MAX)
+    }
     /// The greatest number of bytes.
     pub fn limit_bytes(&self) -> usize {
         self.limit_bytes

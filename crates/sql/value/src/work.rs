@@ -179,6 +179,33 @@ pub fn looks() -> u64 {
     LOOKS.get()
 }
 
+/// Memory of what a text is read and planned to, of the pool that all statements share: it is there before the statement's own, and
+/// after it. Given back when dropped.
+#[derive(Debug, Default)]
+pub struct Pooled {
+    memory: Option<MemoryBudget>,
+}
+
+impl Pooled {
+    /// Of the pool of the session that the thread works for, if it works for one.
+    pub fn new() -> Pooled {
+        Pooled { memory: LENT.with_borrow(|lent| lent.memory.as_ref().map(|memory| memory.beside())) }
+    }
+
+    /// Whether anybody counts.
+    pub fn is_counted(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// Takes bytes.
+    ///
+    /// # Errors
+    /// 53200 beyond the pool.
+    pub fn take(&self, bytes: usize) -> Result<(), SqlError> {
+        self.memory.as_ref().map_or(Ok(()), |memory| memory.take(bytes))
+    }
+}
+
 /// Memory taken from the statement that the thread works for, given back when dropped.
 #[derive(Debug, Default)]
 pub struct Held {

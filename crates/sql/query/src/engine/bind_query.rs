@@ -3,7 +3,7 @@
 use super::bind::{Binder, Cte, Output, Planned, direction};
 use super::keys::own_kinds;
 use super::node::{Node, SetKind, SortKey};
-use super::recursive::{self, times_read};
+use super::recursive::{self, names_read, times_read};
 use super::scalar::Scalar;
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible};
 use super::take::Clause;
@@ -340,6 +340,8 @@ impl Binder<'_> {
 
     /// Plans the common table expressions of a query.
     pub(super) fn with(&mut self, with: &ast::With, of: &Query, outer: &Scope<'_>) -> Result<(), SqlError> {
+        // Once for all of them: a query may have thousands.
+        let read = names_read(of)?;
         for cte in &with.cte_tables {
             let name = fold(&cte.alias.name);
             let recursive = with.recursive && times_read(&cte.query, &name, 1) > 0;
@@ -356,7 +358,7 @@ impl Binder<'_> {
                 _ if recursive || outer.width() > 0 => false,
                 Some(CteAsMaterialized::Materialized) => false,
                 Some(CteAsMaterialized::NotMaterialized) => true,
-                None => times_read(of, &name, 2) == 1,
+                None => read.get(&name) == Some(&1),
             };
             let inlined = (wanted && !walk::is_volatile(&planned.node)).then(|| planned.node.clone());
             let node = Arc::new(Node::Cte { id: self.id(), plan: planned.node, prefix: outer.width(), shared });

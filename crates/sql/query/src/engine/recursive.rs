@@ -10,7 +10,11 @@ use sqlparser::ast::{
     Expr, Join, JoinOperator, ObjectName, Query, Select, SetExpr, SetOperator, SetQuantifier, TableFactor,
     TableWithJoins, Visit, Visitor,
 };
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+
+/// Units of work of a name.
+const NAME_UNITS: usize = 256;
 
 /// Places in a node where a table of this name is read, up to `most`.
 pub(super) fn times_read<T: Visit>(node: &T, name: &str, most: usize) -> usize {
@@ -20,6 +24,29 @@ pub(super) fn times_read<T: Visit>(node: &T, name: &str, most: usize) -> usize {
         if times == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     times
+}
+
+/// How often a table is read in a node, by its name, if that stands alone.
+///
+/// # Errors
+/// 57014
+pub(super) fn names_read<T: Visit>(node: &T) -> Result<BTreeMap<String, usize>, SqlError> {
+    let mut times = BTreeMap::new();
+    let visited = sqlparser::ast::visit_relations(node, |relation| {
+        if let Err(ended) = crate::work::step(NAME_UNITS) {
+            return ControlFlow::Break(ended);
+        }
+        if let [part] = relation.0.as_slice()
+            && let Some(name) = part.as_ident()
+        {
+            *times.entry(fold(name)).or_default() += 1;
+        }
+        ControlFlow::Continue(())
+    });
+    match visited {
+        ControlFlow::Break(ended) => Err(ended),
+        ControlFlow::Continue(()) => Ok(times),
+    }
 }
 
 fn is(relation: &ObjectName, name: &str) -> bool {

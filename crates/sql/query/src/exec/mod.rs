@@ -3,6 +3,7 @@
 pub mod aggregate;
 pub mod building;
 pub mod claims;
+pub mod computed;
 pub mod cursor;
 pub mod deferred;
 pub mod evaluate;

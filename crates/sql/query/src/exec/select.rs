@@ -3,6 +3,7 @@
 //! Without grouping, sort and distinct rows stream: a portal that is read a row at a time holds one chunk per table.
 
 use super::aggregate::{Accumulator, Aggregate};
+use super::computed::Computed;
 use super::cursor::{Cursor, Level};
 use super::evaluate;
 use super::sort::{self, Reserved, SortKey};
@@ -88,7 +89,14 @@ impl Project {
                 Ok(places.iter().map(|&place| std::mem::take(&mut row[place])).collect())
             }
             Project::Columns { places, once: false } => Ok(places.iter().map(|&place| row[place].clone()).collect()),
-            Project::Exprs(exprs) => exprs.iter().map(|expr| evaluate::value(expr, row, context)).collect(),
+            Project::Exprs(exprs) => {
+                let mut computed = Computed::default();
+                let value = |expr: &Expr| match (evaluate::value(expr, row, context)?, expr) {
+                    (value, Expr::Column { .. }) => Ok(value),
+                    (value, _) => computed.count(value),
+                };
+                exprs.iter().map(value).collect()
+            }
         }
     }
 }

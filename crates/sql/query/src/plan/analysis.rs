@@ -14,7 +14,7 @@ use crate::identifier::fold;
 use crate::pg_catalog;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
-use sqlparser::ast::{self, ObjectName, VisitMut};
+use sqlparser::ast::{self, ObjectName, Query, VisitMut};
 use std::sync::Arc;
 
 /// A statement that is being bound.
@@ -40,7 +40,15 @@ impl From<BindError> for Refusal {
 impl<'a> Analysis<'a> {
     /// For a statement.
     pub fn new<V: ast::Visit>(statement: &V, context: &'a PlanContext) -> Self {
-        let declared = context.parameter_hints.len().max(subquery::parameters_in(statement));
+        Self::of(context, context.parameter_hints.len().max(subquery::parameters_in(statement)))
+    }
+
+    /// For a query inside of a statement whose parameters the context has.
+    pub fn inside(context: &'a PlanContext) -> Self {
+        Self::of(context, context.parameter_hints.len())
+    }
+
+    fn of(context: &'a PlanContext, declared: usize) -> Self {
         let mut types: Vec<SqlType> =
             context.parameter_hints.iter().map(|hint| hint.clone().unwrap_or(SqlType::Unknown)).collect();
         types.resize(declared, SqlType::Unknown);
@@ -48,10 +56,10 @@ impl<'a> Analysis<'a> {
         Analysis { context, scope: Scope::new(), parameters: Parameters::new(&types), subqueries }
     }
 
-    /// Runs subqueries apart: see [`super::subquery`].
-    pub(crate) fn take_subqueries<V: VisitMut>(&mut self, node: &mut V) -> Planned<()> {
+    /// Runs subqueries apart: see [`super::subquery`]. `inside` are those that were taken out of the node before ([`super::inner`]).
+    pub(crate) fn take_subqueries<V: VisitMut>(&mut self, node: &mut V, inside: &mut [Query]) -> Planned<()> {
         let mut types = self.parameters.types().to_vec();
-        subquery::take(node, self.context, &mut types, &mut self.subqueries)?;
+        subquery::take(node, inside, self.context, &mut types, &mut self.subqueries)?;
         self.parameters = Parameters::new(&types);
         Ok(())
     }

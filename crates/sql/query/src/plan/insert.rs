@@ -29,6 +29,7 @@ use sqlparser::ast::{
     self, AssignmentTarget, ConflictTarget, OnConflict, OnConflictAction, OnInsert, Query, SelectItem, SetExpr,
     Statement, TableObject, visit_relations,
 };
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -64,16 +65,16 @@ impl Plan for InsertPlan {
 pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> {
     refuse_dialects(insert)?;
     let mut analysis = Analysis::new(insert, context);
-    let mut insert = insert.clone();
     // The query of INSERT .. SELECT keeps its subqueries: it is planned by itself.
-    let query = insert.source.take();
+    let query = insert.source.as_deref();
+    let mut insert = without_source(insert);
     keep_names(insert.returning.as_deref_mut().unwrap_or_default());
     if let Some(OnInsert::OnConflict(conflict)) = &mut insert.on
         && let OnConflictAction::DoUpdate(update) = &mut conflict.action
     {
         super::assignment::take_apart(&mut update.assignments)?;
     }
-    analysis.take_subqueries(&mut insert)?;
+    analysis.take_subqueries(&mut insert, &mut [])?;
     let TableObject::TableName(name) = &insert.table else {
         return Err(SqlError::unsupported("INSERT INTO a function").into());
     };
@@ -82,7 +83,7 @@ pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> 
     let slots = columns(&insert, &target)?;
     let source = match query {
         None => Source::Values(vec![target.defaults.clone()]),
-        Some(query) => source(*query, &slots, !insert.columns.is_empty(), &target, &mut analysis)?,
+        Some(query) => source(query, &slots, !insert.columns.is_empty(), &target, &mut analysis)?,
     };
     let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
     let sources = [analysis.add_table(table, alias.as_deref(), target.access.clone(), &[])?];
@@ -143,7 +144,7 @@ fn columns(insert: &ast::Insert, target: &Target) -> Result<Vec<usize>, SqlError
 
 /// Where rows come from.
 fn source(
-    query: Query,
+    query: &Query,
     slots: &[usize],
     listed: bool,
     target: &Arc<Target>,
@@ -155,18 +156,68 @@ fn source(
         && query.fetch.is_none()
         && query.locks.is_empty();
     if plain && let SetExpr::Values(values) = query.body.as_ref() {
-        let mut values = values.clone();
-        analysis.take_subqueries(&mut values)?;
         let mut lengths = values.rows.iter().map(|row| row.content.len());
         let first = lengths.next().unwrap_or(0);
         check_count(first, slots, listed)?;
         if lengths.any(|length| length != first) {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length").into());
         }
+        // A copy of them all would be as large as the statement: mostly none is needed.
+        let values = if values.rows.iter().any(|row| row.content.iter().any(asks)) {
+            let mut values = values.clone();
+            analysis.take_subqueries(&mut values, &mut [])?;
+            Cow::Owned(values)
+        } else {
+            Cow::Borrowed(values)
+        };
         let rows = values.rows.iter().map(|row| values_row(&row.content, slots, target, analysis));
         return Ok(Source::Values(rows.collect::<Planned<_>>()?));
     }
-    from_query(query, slots, listed, target, analysis)
+    from_query(query.clone(), slots, listed, target, analysis)
+}
+
+/// A copy without the rows, which may be many.
+fn without_source(insert: &ast::Insert) -> ast::Insert {
+    ast::Insert {
+        insert_token: insert.insert_token.clone(),
+        optimizer_hints: insert.optimizer_hints.clone(),
+        or: insert.or,
+        ignore: insert.ignore,
+        into: insert.into,
+        table: insert.table.clone(),
+        table_alias: insert.table_alias.clone(),
+        columns: insert.columns.clone(),
+        overwrite: insert.overwrite,
+        source: None,
+        assignments: insert.assignments.clone(),
+        partitioned: insert.partitioned.clone(),
+        after_columns: insert.after_columns.clone(),
+        has_table_keyword: insert.has_table_keyword,
+        on: insert.on.clone(),
+        returning: insert.returning.clone(),
+        output: insert.output.clone(),
+        replace_into: insert.replace_into,
+        priority: insert.priority,
+        insert_alias: insert.insert_alias.clone(),
+        settings: insert.settings.clone(),
+        format_clause: insert.format_clause.clone(),
+        multi_table_insert_type: insert.multi_table_insert_type.clone(),
+        multi_table_into_clauses: insert.multi_table_into_clauses.clone(),
+        multi_table_when_clauses: insert.multi_table_when_clauses.clone(),
+        multi_table_else_clause: insert.multi_table_else_clause.clone(),
+    }
+}
+
+/// Whether there is a query in an expression.
+fn asks(expr: &ast::Expr) -> bool {
+    struct Finds;
+    impl ast::Visitor for Finds {
+        type Break = ();
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    ast::Visit::visit(expr, &mut Finds).is_break()
 }
 
 /// One row of VALUES, by slot.

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod grouping;
 pub mod implication;
 pub mod implied;
+mod inner;
 pub mod insert;
 pub mod located;
 pub mod loops;
@@ -35,7 +36,9 @@ use crate::syntax::{Inference, Overriding};
 use crate::types::{ObjectNames, Oid, RegKind, Row, SqlType};
 use crate::work::Pace;
 use crate::{Kv, SqlError, SqlState};
-use sqlparser::ast::Statement;
+use analysis::Analysis;
+use refusal::{Planned, Refusal};
+use sqlparser::ast::{Query, Statement};
 use std::sync::Arc;
 
 /// What planning depends on. A plan may be cached under (text, parameter hints, settings that planning reads), as long as what it looked up is the same.
@@ -130,39 +133,65 @@ pub fn row_inserter(
 pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
     let planned = match parts::with_of(statement) {
         Some((query, with)) => parts::prepare(query, with, text, context),
-        None => prepare_whole(statement, text, context),
+        None => {
+            let planned = settled(direct::plan(statement, context), direct::may_run_in_engine(statement));
+            planned.unwrap_or_else(|| crate::engine::prepare(statement, text, context))
+        }
     };
+    or_without_locks(planned, statement, || text.into(), context)
+}
+
+/// Plans a query inside of a statement by itself. It is taken apart meanwhile, and afterwards what it was.
+///
+/// # Errors
+/// As for [`prepare`].
+fn prepare_inside(query: &mut Query, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
+    // Where there are parts it is copied; the engine, or a refusal, is next.
+    if parts::is_modifying(query) || query.with.is_some() {
+        let statement = Statement::Query(Box::new(query.clone()));
+        return prepare(&statement, &statement.to_string(), context);
+    }
+    let direct = select::plan_inside(query, Analysis::inside(context)).map(|plan| Arc::new(plan) as Arc<dyn Plan>);
+    let direct = settled(direct, true);
+    if let Some(Ok(plan)) = direct {
+        return Ok(plan);
+    }
+    let statement = Statement::Query(Box::new(std::mem::replace(query, inner::nothing())));
+    let planned = direct.unwrap_or_else(|| crate::engine::prepare(&statement, &statement.to_string(), context));
+    let planned = or_without_locks(planned, &statement, || statement.to_string(), context);
+    if let Statement::Query(inside) = statement {
+        *query = *inside;
+    }
+    planned
+}
+
+/// What is not supported may be once the locks are in a part of their own.
+fn or_without_locks(
+    planned: Result<Arc<dyn Plan>, SqlError>,
+    statement: &Statement,
+    text: impl FnOnce() -> String,
+    context: &PlanContext,
+) -> Result<Arc<dyn Plan>, SqlError> {
     match planned {
         Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
             let lifted = parts::lift_locks(statement, &context.pace)?;
             let Some((query, with)) = lifted.as_ref().and_then(parts::with_of) else { return Err(error) };
-            parts::prepare(query, with, text, context).map_err(|_| error)
+            parts::prepare(query, with, &text(), context).map_err(|_| error)
         }
         planned => planned,
     }
 }
 
-/// Plans a statement of one part.
-fn prepare_whole(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
-    match direct::plan(statement, context) {
+/// What the direct planner's answer comes to; `None` if the engine is to plan the statement.
+fn settled(planned: Planned<Arc<dyn Plan>>, may_run_in_engine: bool) -> Option<Result<Arc<dyn Plan>, SqlError>> {
+    match planned {
         // Reg-types leave as names, which the engine knows to find.
-        Ok(plan)
-            if direct::may_run_in_engine(statement)
-                && plan.fields().iter().any(|f| matches!(f.ty, SqlType::Reg(_))) =>
-        {
-            crate::engine::prepare(statement, text, context)
-        }
-        Ok(plan) => Ok(plan),
-        Err(refusal) if refusal.is_for_engine() && direct::may_run_in_engine(statement) => {
-            crate::engine::prepare(statement, text, context)
-        }
+        Ok(plan) if may_run_in_engine && plan.fields().iter().any(|f| matches!(f.ty, SqlType::Reg(_))) => None,
+        Ok(plan) => Some(Ok(plan)),
+        Err(refusal) if refusal.is_for_engine() && may_run_in_engine => None,
         // The name of a table may stand for its whole row, which only the engine knows.
-        Err(refusal::Refusal::Wrong(error))
-            if error.state == SqlState::UNDEFINED_COLUMN && direct::may_run_in_engine(statement) =>
-        {
-            crate::engine::prepare(statement, text, context)
-        }
-        Err(refusal) => Err(refusal.into_error()),
+        Err(Refusal::Wrong(error)) if error.state == SqlState::UNDEFINED_COLUMN && may_run_in_engine => None,
+        Err(refusal) => Some(Err(refusal.into_error())),
     }
 }
 

@@ -189,7 +189,7 @@ pub fn plan<M: Modification>(statement: &M, with: Option<&With>, context: &PlanC
         let mut analysis = Analysis::new(statement, context);
         let mut statement = statement.clone();
         keep_names(statement.returning_mut().map_or(&mut [], Vec::as_mut_slice));
-        analysis.take_subqueries(&mut statement)?;
+        analysis.take_subqueries(&mut statement, &mut [])?;
         by_loops(&statement.shape()?, analysis, wide)
     };
     // Nested loops know tables only.

@@ -3,6 +3,7 @@
 use super::analysis::Analysis;
 use super::explain;
 use super::grouping::{self, Groups};
+use super::inner;
 use super::loops::{self, Goal, Loops, Source};
 use super::refusal::{Planned, Refusal};
 use super::shape::{self, SelectShape};
@@ -102,13 +103,30 @@ pub struct Item {
 }
 
 /// Plans a query.
-pub fn plan(query: &Query, mut analysis: Analysis<'_>) -> Planned<SelectPlan> {
+pub fn plan(query: &Query, analysis: Analysis<'_>) -> Planned<SelectPlan> {
     shape::select(query)?;
-    let mut query = query.clone();
+    plan_inside(&mut query.clone(), analysis)
+}
+
+/// Plans a query that is taken apart meanwhile, and afterwards what it was.
+pub fn plan_inside(query: &mut Query, analysis: Analysis<'_>) -> Planned<SelectPlan> {
+    let names = names(shape::select(query)?.items);
+    let mut inside = inner::take_out(query);
+    let planned = plan_outer(query.clone(), names, &mut inside, analysis);
+    inner::put_back(query, inside);
+    planned
+}
+
+fn plan_outer(
+    mut query: Query,
+    names: Vec<Option<String>>,
+    inside: &mut [Query],
+    mut analysis: Analysis<'_>,
+) -> Planned<SelectPlan> {
     if let SetExpr::Select(select) = query.body.as_mut() {
-        keep_names(&mut select.projection);
+        give_names(&mut select.projection, names);
     }
-    analysis.take_subqueries(&mut query)?;
+    analysis.take_subqueries(&mut query, inside)?;
     let bound = Bound::new(&shape::select(&query)?, &mut analysis)?;
     let fields: Vec<Field> = bound.items.iter().map(|item| item.field.clone()).collect();
     let select = bound.assemble()?;
@@ -270,14 +288,28 @@ fn project(items: Vec<Item>, movable: bool) -> Project {
 
 /// Gives items the names that they have before subqueries are taken out of them.
 pub(crate) fn keep_names(list: &mut [SelectItem]) {
-    for item in list {
+    let names = names(list);
+    give_names(list, names);
+}
+
+/// The names of items that have none but by what they are.
+fn names(list: &[SelectItem]) -> Vec<Option<String>> {
+    let name = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) if spread(expr).is_none() => {
+            Some(output_name(expr)).filter(|name| name != "?column?")
+        }
+        _ => None,
+    };
+    list.iter().map(name).collect()
+}
+
+fn give_names(list: &mut [SelectItem], names: Vec<Option<String>>) {
+    for (item, name) in list.iter_mut().zip(names) {
         if let SelectItem::UnnamedExpr(expr) = item
-            && spread(expr).is_none()
-            && let name = output_name(expr)
-            && name != "?column?"
+            && let Some(name) = name
         {
-            let alias = ast::Ident::with_quote('"', name);
-            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            let expr = std::mem::replace(expr, ast::Expr::Value(ast::Value::Null.with_empty_span()));
+            *item = SelectItem::ExprWithAlias { expr, alias: ast::Ident::with_quote('"', name) };
         }
     }
 }

@@ -5,6 +5,7 @@
 //! its surroundings is found by planning it alone: a name that only they can explain makes that fail.
 
 use super::assignment::{self, Shared};
+use super::inner;
 use super::refusal::{Planned, Refusal};
 use super::{Execution, Plan, PlanContext, RowSource};
 use crate::context::StatementContext;
@@ -13,9 +14,7 @@ use crate::expr::{PARAMETERS_MAX, argument_of_all};
 use crate::output::Field;
 use crate::types::{Array, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
-use sqlparser::ast::{
-    self, BinaryOperator, Expr, Query, Statement, UnaryOperator, VisitMut, VisitorMut, visit_expressions,
-};
+use sqlparser::ast::{self, BinaryOperator, Expr, Query, UnaryOperator, VisitMut, VisitorMut, visit_expressions};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -68,17 +67,21 @@ struct Taker<'a> {
     context: &'a PlanContext,
     types: &'a mut Vec<SqlType>,
     into: &'a mut Subqueries,
+    /// Queries for which others stand in.
+    inside: &'a mut [Query],
     refusal: Option<Refusal>,
 }
 
-/// Replaces the subqueries of a statement. `types` are those of the parameters so far; it grows by theirs.
+/// Replaces the subqueries of a statement, and those `inside` that were taken out of it. `types` are those of the parameters so far;
+/// it grows by theirs. A node that is refused is left half taken apart.
 pub fn take<V: VisitMut>(
     node: &mut V,
+    inside: &mut [Query],
     context: &PlanContext,
     types: &mut Vec<SqlType>,
     into: &mut Subqueries,
 ) -> Planned<()> {
-    let mut taker = Taker { shared: Vec::new(), context, types, into, refusal: None };
+    let mut taker = Taker { shared: Vec::new(), context, types, into, inside, refusal: None };
     let _ = node.visit(&mut taker);
     taker.refusal.map_or(Ok(()), Err)
 }
@@ -101,7 +104,7 @@ impl VisitorMut for Taker<'_> {
                 self.plan(subquery, Kind::Exists).map(|value| negate(value, negated))
             }
             Expr::InSubquery { expr: left, subquery, negated } => {
-                let (left, negated) = (left.clone(), *negated);
+                let (left, negated) = (std::mem::replace(left, Box::new(null())), *negated);
                 if matches!(*left, Expr::Tuple(_)) {
                     Err(Refusal::Engine("IN over rows of several columns"))
                 } else {
@@ -117,8 +120,8 @@ impl VisitorMut for Taker<'_> {
             Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. }
                 if matches!(**right, Expr::Subquery(_)) && crate::expr::row_fields(left).is_none() =>
             {
-                let Expr::Subquery(query) = right.as_ref() else { return ControlFlow::Continue(()) };
-                self.any(left.clone(), query)
+                let Expr::Subquery(query) = right.as_mut() else { return ControlFlow::Continue(()) };
+                self.any(std::mem::replace(left, Box::new(null())), query)
             }
             // ARRAY(SELECT ..)
             Expr::Function(ast::Function { args: ast::FunctionArguments::Subquery(query), .. }) => {
@@ -147,6 +150,10 @@ impl VisitorMut for Taker<'_> {
     }
 }
 
+fn null() -> Expr {
+    Expr::Value(ast::Value::Null.with_empty_span())
+}
+
 fn negate(expr: Expr, negated: bool) -> Expr {
     if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) } } else { expr }
 }
@@ -159,7 +166,7 @@ impl Taker<'_> {
             Some((_, before)) => *before,
             None => {
                 let before = self.types.len();
-                let plan = self.prepared(shared.query)?;
+                let plan = self.prepared(&mut shared.query.clone())?;
                 assignment::check_width(shared, plan.fields().len())?;
                 let ty = |field: &Field| if field.ty == SqlType::Unknown { SqlType::Text } else { field.ty.clone() };
                 self.types.extend(plan.fields().iter().map(ty));
@@ -172,18 +179,21 @@ impl Taker<'_> {
     }
 
     /// `left = ANY (query)`.
-    fn any(&mut self, left: Box<Expr>, query: &Query) -> Planned<Expr> {
+    fn any(&mut self, left: Box<Expr>, query: &mut Query) -> Planned<Expr> {
         let right = Box::new(self.plan(query, Kind::List)?);
         Ok(Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, is_some: false })
     }
 
     /// Plans a query by itself.
-    fn prepared(&mut self, query: &Query) -> Planned<Arc<dyn Plan>> {
-        let statement = Statement::Query(Box::new(query.clone()));
+    fn prepared(&mut self, query: &mut Query) -> Planned<Arc<dyn Plan>> {
         let mut context = self.context.clone();
         let known = &self.types[..self.into.first];
         context.parameter_hints = known.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect();
-        let plan = match super::prepare(&statement, &statement.to_string(), &context) {
+        let query = match inner::number(query).and_then(|place| self.inside.get_mut(place)) {
+            Some(inside) => inside,
+            None => query,
+        };
+        let plan = match super::prepare_inside(query, &context) {
             Ok(plan) => plan,
             Err(error) if may_depend(&error) => return Err(Refusal::Engine("a correlated subquery")),
             Err(error) => return Err(error.into()),
@@ -196,7 +206,7 @@ impl Taker<'_> {
         Ok(plan)
     }
 
-    fn plan(&mut self, query: &Query, kind: Kind) -> Planned<Expr> {
+    fn plan(&mut self, query: &mut Query, kind: Kind) -> Planned<Expr> {
         let plan = self.prepared(query)?;
         let ty = match (plan.fields(), kind) {
             (_, Kind::Exists) => SqlType::Bool,

@@ -5,6 +5,7 @@ use crate::engine::node::Node;
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::scan::{Reading, TableScan};
 use crate::engine::set_function::SetRows;
+use crate::exec::computed::Computed;
 use crate::exec::cursor::Cursor;
 use crate::pg_catalog::{self, VirtualTable};
 use crate::types::{Row, Value};
@@ -14,15 +15,8 @@ use std::sync::Arc;
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     Ok(match node.as_ref() {
         Node::One => listed(vec![prefix.to_vec()]),
-        Node::Values(rows) => {
-            let row = |exprs: &Vec<Scalar>| {
-                let mut row = prefix.to_vec();
-                for expr in exprs {
-                    row.push(expr.value(prefix, run)?);
-                }
-                Ok(row)
-            };
-            listed(rows.iter().map(row).collect::<Result<_, SqlError>>()?)
+        Node::Values(_) => {
+            Box::new(ValueRows { node: node.clone(), prefix: prefix.clone(), next: 0, run: run.clone() })
         }
         Node::Table(scan) => {
             let mut cursor = Cursor::new(&run.context, &scan.reading().levels, scan.width, None);
@@ -44,6 +38,31 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         }
         _ => listed(Vec::new()),
     })
+}
+
+/// VALUES, worked out row by row.
+struct ValueRows {
+    node: Arc<Node>,
+    prefix: Prefix,
+    next: usize,
+    run: Arc<Run>,
+}
+
+impl Rows for ValueRows {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::Values(rows) = self.node.as_ref() else { return Ok(false) };
+        let Some(exprs) = rows.get(self.next) else { return Ok(false) };
+        self.next += 1;
+        self.run.tick()?;
+        row.clear();
+        row.reserve(self.prefix.len() + exprs.len());
+        row.extend_from_slice(&self.prefix);
+        let mut computed = Computed::default();
+        for expr in exprs {
+            row.push(computed.count(expr.value(&self.prefix, &self.run)?)?);
+        }
+        Ok(true)
+    }
 }
 
 pub(in crate::engine) struct TableRows {

@@ -6,6 +6,7 @@ use crate::engine::keys::{KeyKind, encode, own_kind, row_key};
 use crate::engine::node::{Node, SetKind};
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::set_function::SetRows;
+use crate::exec::computed::Computed;
 use crate::exec::evaluate;
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
@@ -146,10 +147,13 @@ impl Rows for Project {
         row.clear();
         row.reserve(prefix + columns.len());
         row.extend_from_slice(&self.row[..*prefix]);
+        let mut computed = Computed::default();
         for (column, once) in columns.iter().zip(&self.once) {
             row.push(match once {
                 Some(slot) => std::mem::take(&mut self.row[*slot]),
-                None => column.value(&self.row, &self.base.run)?,
+                // What is in the input's row is counted there, if anywhere.
+                None if evaluate::column(&column.expr).is_some() => column.value(&self.row, &self.base.run)?,
+                None => computed.count(column.value(&self.row, &self.base.run)?)?,
             });
         }
         Ok(true)
