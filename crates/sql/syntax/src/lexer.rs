@@ -27,6 +27,19 @@ const MARK_CHARACTERS: usize = 256;
 /// A byte and a character of a text.
 pub(super) type Place = (usize, u32);
 
+/// Whether a text may have so many statements: of one that has more, none runs.
+///
+/// # Errors
+/// 54000 beyond [`STATEMENTS_MAX`].
+pub(super) fn counted(statements: usize) -> Result<(), SqlError> {
+    if statements <= STATEMENTS_MAX {
+        return Ok(());
+    }
+    let message = format!("the text has more than {STATEMENTS_MAX} statements");
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+        .hint("None of them was run. Send them in several messages, or load data with COPY."))
+}
+
 /// Whether a text may be so long.
 ///
 /// # Errors
@@ -63,7 +76,6 @@ impl<'a> Lexed<'a> {
                 super::passed(lexed.tokens.len())?;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
                 super::passed(lexed.tokens.len())?;
-                lexed.count()?;
                 lexed.names()?;
                 super::passed(lexed.tokens.len())?;
                 // Before anything looks within brackets: those forms are read anew at each level.
@@ -86,16 +98,6 @@ impl<'a> Lexed<'a> {
                 Err(error)
             }
         }
-    }
-
-    /// Refuses more statements than one text may hold: none of them runs.
-    fn count(&self) -> Result<(), SqlError> {
-        if self.tokens.len() > STATEMENTS_MAX && self.statements().nth(STATEMENTS_MAX).is_some() {
-            let message = format!("the text has more than {STATEMENTS_MAX} statements");
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-                .hint("None of them was run. Send them in several messages, or load data with COPY."));
-        }
-        Ok(())
     }
 
     /// Refuses names that the planner keeps for itself: the empty one, and those with a zero character.

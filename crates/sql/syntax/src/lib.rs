@@ -126,7 +126,7 @@ fn each_statement(
     mut found: impl FnMut(Command, Range<usize>, u32, Option<Arc<Pooled>>) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     lexer::fits(text)?;
-    let mut characters = 0;
+    let (mut characters, mut statements) = (0, 0);
     for piece in operator::pieces(text)? {
         let within = |mut error: SqlError| {
             error.position = error.position.map(|position| position + characters);
@@ -134,6 +134,8 @@ fn each_statement(
         };
         let lexed = Lexed::new(&text[piece.clone()]).map_err(within)?;
         for tokens in lexed.statements() {
+            statements += 1;
+            lexer::counted(statements)?;
             let (start, end) = lexed.extent(tokens.clone());
             crate::work::step(STATEMENT_UNITS + (end - start.0))?;
             let held = memory_of(text);
