@@ -506,6 +506,26 @@ fn literals_without_end_are_refused() {
     assert_eq!(pool.used_bytes(), 0, "all of it was given back");
 }
 
+/// What a prepared statement was read with is given back once it is read: it keeps its tree, and takes no part in sharing the rest.
+#[test]
+fn prepared_statements_leave_room_for_others() {
+    let (mut s, pool) = pooled_session(MEMORY_BYTES);
+    let rows = |n: usize| format!("values (1, 2, 3){}", ", (1, 2, 3)".repeat(n - 1));
+    for i in 0..16 {
+        s.parse(&format!("p{i}"), &format!("{} -- {i}", rows(2_000)), &[])
+            .expect("there is room for 16 of 16,000 tokens");
+    }
+    let kept = pool.used_bytes();
+    assert!((1 << 20..MEMORY_BYTES * 3 / 4).contains(&kept), "{kept} bytes");
+    assert_eq!(
+        state_of(&mut s, "select count(*) from (select i from generate_series(1, 100000) g (i) order by -i) q"),
+        "00000"
+    );
+    assert_eq!(state_of(&mut s, &format!("select count(*) from ({}) v", rows(2_000))), "00000");
+    drop(s);
+    assert_eq!(pool.used_bytes(), 0, "all of it was given back");
+}
+
 /// Of a text of many statements there is one tree at a time.
 #[test]
 fn texts_of_many_statements_hold_no_trees() {

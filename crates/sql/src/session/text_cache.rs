@@ -182,25 +182,18 @@ impl TextCache {
         Ok(parsed)
     }
 
-    /// The statements of a text that has any number of them; few are remembered.
+    /// The statements of a text that has any number of them; only those of a short one are remembered.
     ///
     /// # Errors
     /// As [`syntax::parse_at`].
     pub fn script(&self, text: &str, pace: &Pace, ask: fn(&Command) -> bool) -> Result<Statements, SqlError> {
-        let is_cached = text.len() <= CACHED_TEXT_BYTES_MAX;
-        if is_cached && let Some(found) = self.parsed.lock().get(text, self.bytes_max) {
-            return Ok(Statements::Parsed(found));
+        if text.len() <= CACHED_TEXT_BYTES_MAX {
+            return Ok(Statements::Parsed(self.parse(text, pace)?));
         }
-        match Script::parse(text, pace, ask)? {
-            Script::Places(places) => Ok(Statements::Places(text.into(), places.into())),
-            Script::Parsed(parsed) => {
-                let parsed: Arc<[Parsed]> = parsed.into();
-                if is_cached {
-                    self.parsed.lock().put_again(text.into(), parsed.clone(), self.bytes_max);
-                }
-                Ok(Statements::Parsed(parsed))
-            }
-        }
+        Ok(match Script::parse(text, pace, ask)? {
+            Script::Places(places) => Statements::Places(text.into(), places.into()),
+            Script::Parsed(parsed) => Statements::Parsed(parsed.into()),
+        })
     }
 
     /// A plan that is valid in a view of the catalog: made for its number, or of lookups that give the same there.

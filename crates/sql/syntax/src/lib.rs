@@ -83,6 +83,8 @@ const UNCOUNTED_TEXT_BYTES_MAX: usize = 16 << 10;
 /// What a token comes to while it is parsed and planned, bytes, about: its copy for the library, and half an expression in the tree and in
 /// the plan.
 const TREE_BYTES: usize = 400;
+/// What of that is there no more once it is parsed, bytes: a prepared statement keeps the rest for its life.
+const PARSING_BYTES: usize = 200;
 
 /// Where what a text is read to is counted.
 fn memory_of(text: &str) -> Pooled {
@@ -139,10 +141,12 @@ fn each_statement(
             let (start, end) = lexed.extent(tokens.clone());
             crate::work::step(STATEMENT_UNITS + (end - start.0))?;
             let held = memory_of(text);
-            held.take(tokens.len() * TREE_BYTES)?;
+            let words = tokens.len();
+            held.take(words * TREE_BYTES)?;
             let mut reader = Reader::new(&lexed, tokens, pace);
             let command = statement(&mut reader).map_err(within)?;
             reader.expect_end().map_err(within)?;
+            held.settle(words * PARSING_BYTES);
             found(
                 command,
                 piece.start + start.0..piece.start + end,

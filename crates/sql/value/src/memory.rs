@@ -70,11 +70,11 @@ impl MemoryPool {
     pub fn used_bytes(&self) -> usize {
         self.used_bytes.load(Relaxed)
     }
-    /// Takes bytes for who has `held` already.
-    fn take(&self, held: usize, bytes: usize) -> bool {
+    /// Takes bytes for who has `held` already, and is one of the holders because of that, or not.
+    fn take(&self, held: usize, bytes: usize, is_holder: bool) -> bool {
         let limit = self.limit_bytes();
         // As if one more came: there is to be something for it.
-        let others = self.holders.load(Relaxed) + usize::from(held == 0);
+        let others = self.holders.load(Relaxed) + usize::from(held == 0 || !is_holder);
         let much = held.saturating_add(bytes) > limit / (others + 1);
         let limit = if much { limit - limit / RESERVE_PART } else { limit };
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= limit);
@@ -101,6 +101,8 @@ pub struct MemoryBudget {
     pool: Arc<MemoryPool>,
     /// Taken from the pool.
     reserved_bytes: AtomicUsize,
+    /// Whether others leave room for it once it has something: not if it only keeps what it has, as a prepared statement's tree.
+    is_holder: bool,
 }
 
 impl MemoryBudget {
@@ -110,11 +112,14 @@ impl MemoryBudget {
     }
     /// A budget of `limit_bytes` from a pool.
     pub fn of(pool: Arc<MemoryPool>, limit_bytes: usize) -> Self {
-        MemoryBudget { used_bytes: AtomicUsize::new(0), limit_bytes, pool, reserved_bytes: AtomicUsize::new(0) }
+        let (used_bytes, reserved_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        MemoryBudget { used_bytes, limit_bytes, pool, reserved_bytes, is_holder: true }
     }
-    /// Another one from the same pool, which nothing else bounds.
+    /// Another one from the same pool, which nothing else bounds, and which lessens what others may have by no more than it holds.
     pub fn beside(&self) -> MemoryBudget {
-        MemoryBudget::of(self.pool.clone(), usize::MAX)
+        let mut budget = MemoryBudget::of(self.pool.clone(), usize::MAX);
+        budget.is_holder = false;
+        budget
     }
     /// The greatest number of bytes.
     pub fn limit_bytes(&self) -> usize {
@@ -148,8 +153,25 @@ impl MemoryBudget {
             // Another thread of the statement may have been faster: then it is its affair.
             if self.reserved_bytes.compare_exchange(reserved, kept, Relaxed, Relaxed).is_ok() {
                 self.pool.give(reserved - kept);
-                self.pool.count(reserved, kept);
+                self.count(reserved, kept);
             }
+        }
+    }
+
+    /// Gives bytes back, and to the pool all that is not held any more: there will be no more.
+    pub fn settle(&self, bytes: usize) {
+        let used = self.used_bytes.fetch_sub(bytes, Relaxed) - bytes;
+        let (kept, reserved) = (used.saturating_sub(OWN_BYTES), self.reserved_bytes.load(Relaxed));
+        if kept < reserved && self.reserved_bytes.compare_exchange(reserved, kept, Relaxed, Relaxed).is_ok() {
+            self.pool.give(reserved - kept);
+            self.count(reserved, kept);
+        }
+    }
+
+    /// Who has `before` of the pool has `after` now.
+    fn count(&self, before: usize, after: usize) {
+        if self.is_holder {
+            self.pool.count(before, after);
         }
     }
 
@@ -161,11 +183,11 @@ impl MemoryBudget {
             return true;
         }
         let chunks = missing.next_multiple_of(CHUNK_BYTES);
-        let taken = [chunks, missing].into_iter().find(|bytes| self.pool.take(reserved, *bytes));
+        let taken = [chunks, missing].into_iter().find(|bytes| self.pool.take(reserved, *bytes, self.is_holder));
         HELD_MUCH.set(true);
         let more = taken.unwrap_or(0);
         let before = self.reserved_bytes.fetch_add(more, Relaxed);
-        self.pool.count(before, before + more);
+        self.count(before, before + more);
         taken.is_some()
     }
 
@@ -192,7 +214,7 @@ impl Drop for MemoryBudget {
         // Mostly there is none: then what all sessions share is not touched.
         if reserved > 0 {
             self.pool.give(reserved);
-            self.pool.count(reserved, 0);
+            self.count(reserved, 0);
         }
     }
 }
@@ -252,6 +274,24 @@ mod tests {
         let other = MemoryBudget::of(pool.clone(), 1 << 30);
         other.take(OWN_BYTES + 25).unwrap();
         assert_eq!(pool.used_bytes(), 100);
+    }
+
+    /// What lies there lessens what others may have by itself, not by a share for each.
+    #[test]
+    fn what_is_kept_is_no_holder() {
+        let pool = MemoryPool::new(64 << 20);
+        let budget = MemoryBudget::of(pool.clone(), 1 << 30);
+        let kept: Vec<_> = (0..10).map(|_| budget.beside()).collect();
+        for one in &kept {
+            one.take(OWN_BYTES + (2 << 20)).unwrap();
+            one.settle(1 << 20);
+        }
+        assert_eq!((pool.used_bytes(), pool.holders.load(Relaxed)), (10 << 20, 0));
+        while budget.take(1 << 20).is_ok() {}
+        assert_eq!(pool.used_bytes(), 48 << 20, "one alone may have nearly all of the rest");
+        assert!(kept[0].take(40 << 20).is_err());
+        drop((budget, kept));
+        assert_eq!((pool.used_bytes(), pool.holders.load(Relaxed)), (0, 0));
     }
 
     #[test]

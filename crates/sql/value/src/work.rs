@@ -204,6 +204,13 @@ impl Pooled {
     pub fn take(&self, bytes: usize) -> Result<(), SqlError> {
         self.memory.as_ref().map_or(Ok(()), |memory| memory.take(bytes))
     }
+
+    /// Gives some of them back: what remains is kept as it is.
+    pub fn settle(&self, bytes: usize) {
+        if let Some(memory) = &self.memory {
+            memory.settle(bytes);
+        }
+    }
 }
 
 /// Memory taken from the statement that the thread works for, given back when dropped.

@@ -156,12 +156,6 @@ fn source(
         && query.fetch.is_none()
         && query.locks.is_empty();
     if plain && let SetExpr::Values(values) = query.body.as_ref() {
-        let mut lengths = values.rows.iter().map(|row| row.content.len());
-        let first = lengths.next().unwrap_or(0);
-        check_count(first, slots, listed)?;
-        if lengths.any(|length| length != first) {
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length").into());
-        }
         // A copy of them all would be as large as the statement: mostly none is needed.
         let values = if values.rows.iter().any(|row| row.content.iter().any(asks)) {
             let mut values = values.clone();
@@ -170,6 +164,12 @@ fn source(
         } else {
             Cow::Borrowed(values)
         };
+        let mut lengths = values.rows.iter().map(|row| row.content.len());
+        let first = lengths.next().unwrap_or(0);
+        check_count(first, slots, listed)?;
+        if lengths.any(|length| length != first) {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length").into());
+        }
         let rows = values.rows.iter().map(|row| values_row(&row.content, slots, target, analysis));
         return Ok(Source::Values(rows.collect::<Planned<_>>()?));
     }
