@@ -115,6 +115,10 @@ switches! {
     join_what_came_again: set_join_what_came_again,
     /// What a snapshot does not have is deleted at the threshold of collection, though what is prepared may be decided for a time below it (design 4a.9).
     bury_what_is_prepared: set_bury_what_is_prepared,
+    /// A layer is closed while a snapshot is half installed (`installing`).
+    close_half_a_snapshot: set_close_half_a_snapshot,
+    /// What was installed half is forgotten when its replica is removed, before the record of that is durable (`installing`).
+    forget_half_a_snapshot: set_forget_half_a_snapshot,
     /// What is frozen carries the state of the ranges as it was the time before (design 4a.9).
     state_apart: set_state_apart,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.

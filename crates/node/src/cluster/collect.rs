@@ -28,7 +28,6 @@ use super::member::Member;
 use super::seam::{Class, NodeId};
 use super::shard::Shard;
 use super::snapshot::Snapshot;
-use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::Body;
 use protocol::log::raft::GroupId;
@@ -122,13 +121,13 @@ fn is_spared(snapshot: &Snapshot, state: &Thresholds, own: &Thresholds) -> bool 
     let range = &snapshot.range;
     let highest = own.apart.values().copied().fold(own.common, Timestamp::max);
     let to_come = range.prepared().values().map(|prepared| prepared.at).fold(range.applied(), Timestamp::min);
-    let between = |(key, versions): &(Bytes, Vec<store::Version>)| {
+    let between = |(key, versions): super::rows::Row| {
         let mut index = [0; 4];
-        index.iter_mut().zip(key).for_each(|(to, byte)| *to = *byte);
+        index.iter_mut().zip(&key).for_each(|(to, byte)| *to = *byte);
         let (from, to) = (state.of_index(index), own.of_index(index));
         versions.iter().any(|version| version.ts > from && version.ts <= to)
     };
-    to_come >= highest && !snapshot.rows.iter().any(between)
+    to_come >= highest && !snapshot.rows.clone().any(between)
 }
 
 impl<E: Engine> Core<E> {
@@ -225,8 +224,9 @@ impl<E: Engine> Core<E> {
             state.common >= own.common && indexes.all(|index| state.of_index(index) >= own.of_index(index))
         };
         let spared = |own: &Thresholds| !self.sabotage.refuse_what_was_spared() && is_spared(snapshot, &state, own);
-        let fits = [&store, &given].into_iter().all(|own| reaches(own) || spared(own));
-        let fits = fits || self.shards.contains_key(&range.id());
+        // All rows are looked at last.
+        let fits = self.shards.contains_key(&range.id())
+            || [&store, &given].into_iter().all(|own| reaches(own) || spared(own));
         if !fits {
             let ticks = self.ticks;
             self.collection.awaited.insert(group, ticks);

@@ -62,7 +62,7 @@ impl<E: Engine> Core<E> {
 
     /// Up to here the replica of a range here has everything; `None`: nothing is known of it.
     pub fn resolved(&self, range: RangeId) -> Option<Timestamp> {
-        let shard = self.shards.get(&range)?;
+        let shard = self.shards.get(&range).filter(|_| !self.is_installing(range))?;
         let (closed, _) = self.replicas.closed(group_of(range)).filter(|(_, place)| *place <= shard.applied)?;
         let undecided = shard.range.prepared().values().map(|prepared| prepared.at).min();
         match undecided.filter(|_| !self.sabotage.closed_is_resolved()) {

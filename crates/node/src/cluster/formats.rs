@@ -1,8 +1,9 @@
 //! Bytes that were written once are read for ever: what a member keeps beside its versions, what travels as a snapshot, what a lone node keeps.
 
-use super::snapshot::Snapshot;
+use super::rows::Parts;
+use super::snapshot::{Snapshot, put, put_head};
 use super::state::{Kept, State};
-use bytes::Bytes;
+use bytes::{BufMut, Bytes};
 use clock::Timestamp;
 use protocol::txn::{Range, RangeId, Span};
 use store::Version;
@@ -39,13 +40,26 @@ fn forms_stay_what_they_are() {
         assert_eq!(State::encode(state.cluster, state.node, state.incarnation, &kept), bytes);
     }
     let version = |n, value: Option<&'static str>| Version { ts: at(n), value: value.map(Bytes::from) };
-    let rows = vec![
-        (Bytes::from("b"), vec![version(3, Some("x")), version(4, None)]),
-        (Bytes::from("c"), vec![version(5, Some(""))]),
-    ];
-    let snapshot = Snapshot { range: range.clone(), applied: 77, rows }.encode();
-    let read = Snapshot::decode(Bytes::from(snapshot.clone())).expect("its own form");
-    assert_eq!((read.applied, &read.range, read.encode()), (77, &range, snapshot.clone()));
+    let rows: [(&str, Vec<Version>); 2] =
+        [("b", vec![version(3, Some("x")), version(4, None)]), ("c", vec![version(5, Some(""))])];
+    let mut snapshot = Vec::new();
+    put_head(&mut snapshot, 77, &range);
+    snapshot.put_u64_le(rows.len() as u64);
+    for (key, versions) in &rows {
+        put(&mut snapshot, key.as_bytes());
+        snapshot.put_u32_le(versions.len() as u32);
+        for version in versions {
+            snapshot.put_u64_le(version.ts.as_u64());
+            snapshot.put_u8(u8::from(version.value.is_some()));
+            version.value.iter().for_each(|value| put(&mut snapshot, value));
+        }
+    }
+    let mut parts = Parts::default();
+    parts.push(Bytes::from(snapshot.clone()));
+    let read = Snapshot::decode(parts).expect("its own form");
+    assert_eq!((read.applied, &read.range), (77, &range));
+    let read: Vec<_> = read.rows.collect();
+    assert_eq!(read, rows.map(|(key, versions)| (Bytes::from(key), versions)));
     let alone = crate::state::encode(8, [&range].into_iter());
     let state = crate::state::State::decode(&alone).expect("its own form");
     assert_eq!(crate::state::encode(state.next_range, state.ranges.values()), alone);

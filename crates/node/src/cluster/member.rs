@@ -51,6 +51,10 @@ pub struct RangeStatus {
     pub keys: Span,
     /// The place in the log that is applied here.
     pub applied: u64,
+    /// So many places behind its leader it is, as far as that was said; a replica whose log is too short for it waits for a snapshot.
+    pub behind: u64,
+    /// A snapshot is being installed here: nobody reads the replica meanwhile.
+    pub installing: bool,
     /// The place before the first that the log still has.
     pub truncated: u64,
     /// Nothing below this can be read, but of indexes that are kept apart.
@@ -312,6 +316,7 @@ impl<E: Engine> Member<E> {
         let core = self.look();
         let status = core.replicas.status(group_of(range))?;
         let shard = core.shards.get(&range)?;
+        let closed_place = core.replicas.closed(group_of(range)).map_or(0, |(_, place)| place);
         let nodes = |seats: &[raft::Member]| seats.iter().filter_map(|seat| NodeId::of_store(seat.store)).collect();
         Some(RangeStatus {
             role: status.role,
@@ -320,6 +325,8 @@ impl<E: Engine> Member<E> {
             lease: core.replicas.lease(group_of(range)).filter(|_| shard.led.is_some()),
             keys: shard.range.span().clone(),
             applied: shard.applied,
+            behind: closed_place.saturating_sub(shard.applied),
+            installing: core.is_installing(range),
             truncated: status.truncated,
             collected: shard.range.collected(),
             resolved: core.resolved(range).unwrap_or_default(),

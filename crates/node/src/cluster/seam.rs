@@ -145,7 +145,7 @@ pub struct LogLimits {
     pub records_kept: u64,
     /// As `entries_kept`, in bytes: where it is fewer entries.
     pub entry_bytes_kept: usize,
-    /// Bytes of a range that another replica needs are read in a tick, at most, or a few keys.
+    /// Bytes of a range that another replica needs are read in a tick, at most, or a few keys; and so many of a snapshot are installed at a time.
     pub copied_bytes_per_tick: usize,
     /// A range of which more was copied is split in two instead.
     pub copied_bytes: usize,

@@ -4,7 +4,7 @@
 //! A snapshot is the range's state machine and all versions of its span, at one place of its log. The log core carries it in parts. What is installed goes the
 //! way of everything else: into the overlay, in the order of time, and with the state and the applied place into one frozen layer. So it is durable as a
 //! whole or not at all, in the order of what was frozen before (design 4a.9); the shell's next flush is asked for ([`super::Outputs::flush`]), and the
-//! log core hears that it is installed when that is done.
+//! log core hears that it is installed when that is done. Until it is all in the overlay it goes there a slice at a time (`installing`).
 //!
 //! # Invariants
 //! 1. What a replica holds of a range is a prefix of the range's history. So of each key only versions above its newest are added; a key of which the
@@ -15,20 +15,20 @@
 //!    fewer), for replicas that lag a little.
 //!
 //! # Caveats
-//! A snapshot is in memory at its leader, which copies it a slice at a time (`copying`), and at its receiver, which installs it at once. So larger ranges are split first.
+//! A snapshot is in memory at its leader, which copies it a slice at a time (`copying`), and at its receiver, as it came and then in the overlay. So larger ranges are split first.
 
 use super::collect::Thresholds;
 use super::copying::{Copying, Halving};
 use super::core::{Core, group_of, range_of};
+use super::installing::Installing;
 use super::member::Member;
-use super::shard::Shard;
+use super::rows::{Parts, Rows};
 use super::state::{Kept, State};
-use crate::versions::bounded;
 use bytes::{Buf, BufMut, Bytes};
-use clock::{Reading, Timestamp};
+use clock::Reading;
 use protocol::log::raft::{GroupId, Input, Record, RecordNumber, SnapshotTask};
 use protocol::txn::{Range, RangeId, Span};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use store::{Engine, StoreError};
 
@@ -37,8 +37,6 @@ pub const SNAPSHOT_BYTES_MAX: u64 = 1 << 30;
 /// A snapshot that was refused for the keys of another range is refused again without a look for so many ticks. Then it is looked at: the range may have been split
 /// since, and what it lost may be here already.
 const REFUSED_TICKS: u64 = 30;
-/// Keys read together.
-const KEYS_MAX: usize = 1024;
 const VERSION: u8 = 1;
 
 /// Snapshots on their way, and what was frozen.
@@ -53,7 +51,9 @@ pub(crate) struct Snapshots {
     pub(super) unsplit: Option<GroupId>,
     /// Ranges that were too large to be copied; and when, in ticks.
     pub too_large: BTreeMap<GroupId, u64>,
-    incoming: BTreeMap<GroupId, Vec<u8>>,
+    incoming: BTreeMap<GroupId, Parts>,
+    /// What is being installed.
+    pub(super) current: Option<Installing>,
     /// The keys of ranges whose snapshot was refused, as another range here still holds some of them; and when, in ticks.
     refused: BTreeMap<GroupId, (Span, u64)>,
     /// Installed in memory: the group, and the position of the layer that makes it durable.
@@ -114,8 +114,8 @@ impl Written {
 pub(super) struct Snapshot {
     pub range: Range,
     pub applied: u64,
-    /// Every key, with its versions, oldest first.
-    pub rows: Vec<(Bytes, Vec<store::Version>)>,
+    /// Every key, with its versions, oldest first; in key order.
+    pub rows: Rows,
 }
 
 /// A text of bytes.
@@ -132,52 +132,11 @@ pub(super) fn put_head(out: &mut Vec<u8>, applied: u64, range: &Range) {
 }
 
 impl Snapshot {
-    /// As `copying` writes it.
-    #[cfg(test)]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_head(&mut out, self.applied, &self.range);
-        out.put_u64_le(self.rows.len() as u64);
-        for (key, versions) in &self.rows {
-            put(&mut out, key);
-            out.put_u32_le(versions.len() as u32);
-            for version in versions {
-                out.put_u64_le(version.ts.as_u64());
-                out.put_u8(u8::from(version.value.is_some()));
-                if let Some(value) = &version.value {
-                    put(&mut out, value);
-                }
-            }
-        }
-        out
-    }
-
-    pub fn decode(bytes: Bytes) -> Option<Snapshot> {
-        let mut rest = bytes;
-        let take = |rest: &mut Bytes| {
-            let len = rest.try_get_u32_le().ok()? as usize;
-            (len <= rest.len()).then(|| rest.split_to(len))
-        };
-        if rest.try_get_u8().ok()? != VERSION {
-            return None;
-        }
-        let applied = rest.try_get_u64_le().ok()?;
-        let range = Range::decode(&take(&mut rest)?).ok()?;
-        let mut rows = Vec::new();
-        for _ in 0..rest.try_get_u64_le().ok()? {
-            let key = take(&mut rest)?;
-            let mut versions = Vec::new();
-            for _ in 0..rest.try_get_u32_le().ok()? {
-                let ts = Timestamp::from_u64(rest.try_get_u64_le().ok()?);
-                let value = match rest.try_get_u8().ok()? {
-                    0 => None,
-                    _ => Some(take(&mut rest)?),
-                };
-                versions.push(store::Version { ts, value });
-            }
-            rows.push((key, versions));
-        }
-        rest.is_empty().then_some(Snapshot { range, applied, rows })
+    /// `None`: it is damaged, or of a later form.
+    pub fn decode(parts: Parts) -> Option<Snapshot> {
+        let (version, applied, range, rows) = Rows::head(parts)?;
+        let range = Range::decode(&range).ok().filter(|_| version == VERSION)?;
+        rows.are_sound().then_some(Snapshot { range, applied, rows })
     }
 }
 
@@ -218,12 +177,12 @@ impl<E: Engine> Core<E> {
                     self.log(now, Input::SnapshotFailed { group });
                 } else {
                     self.snapshots.refused.remove(&group);
-                    self.snapshots.incoming.insert(group, Vec::new());
+                    self.snapshots.incoming.insert(group, Parts::default());
                 }
             }
             SnapshotTask::Write { group, offset, bytes } => {
-                match self.snapshots.incoming.get_mut(&group).filter(|came| came.len() as u64 == offset) {
-                    Some(came) => came.extend_from_slice(&bytes),
+                match self.snapshots.incoming.get_mut(&group).filter(|came| came.remaining() as u64 == offset) {
+                    Some(came) => came.push(bytes),
                     None => self.log(now, Input::SnapshotFailed { group }),
                 }
             }
@@ -235,9 +194,9 @@ impl<E: Engine> Core<E> {
 
     fn install(&mut self, now: &Reading, group: GroupId, index: u64) -> Result<(), StoreError> {
         let range = range_of(group);
-        let bytes = self.snapshots.incoming.remove(&group).unwrap_or_default();
+        let parts = self.snapshots.incoming.remove(&group).unwrap_or_default();
         let snapshot =
-            Snapshot::decode(bytes.into()).filter(|snapshot| (snapshot.applied, snapshot.range.id()) == (index, range));
+            Snapshot::decode(parts).filter(|snapshot| (snapshot.applied, snapshot.range.id()) == (index, range));
         if let Some(place) = snapshot.as_ref().and_then(|snapshot| self.split_in_log(&snapshot.range)) {
             self.log(now, Input::SnapshotFailed { group });
             self.log(now, Input::Known { group, index: place });
@@ -261,70 +220,13 @@ impl<E: Engine> Core<E> {
             return Ok(());
         };
         let Snapshot { range: state, applied, rows } = snapshot;
-        self.collection.taken(group);
-        for (at, writes) in self.steps_to(&state, rows)? {
-            self.store.0.apply(at, &writes);
-        }
-        self.proposals_before(range, applied);
-        self.jumps_over(&state);
-        match self.shards.get_mut(&range) {
-            Some(shard) => shard.restore(state, applied),
-            None => drop(self.shards.insert(range, Shard::new(state, applied))),
-        }
-        self.learn_own();
-        self.count += 1;
-        self.counters.snapshots_installed.one();
-        self.freeze();
-        let position = self.count;
-        self.snapshots.installing.push((group, position));
-        self.out.flush = true;
-        Ok(())
+        self.begin_installing(group, state, applied, rows);
+        self.tick_installing()
     }
 
-    /// What has to be written, and when, so that the replica here holds what the snapshot does (invariant 1).
-    fn steps_to(
-        &self,
-        state: &Range,
-        rows: Vec<(Bytes, Vec<store::Version>)>,
-    ) -> Result<BTreeMap<Timestamp, Vec<store::Write>>, StoreError> {
-        let versions = &self.store.0;
-        let mut steps: BTreeMap<Timestamp, Vec<store::Write>> = BTreeMap::new();
-        // The deletion came after the value, and what is prepared after the deletion.
-        let gone_at = |key: &[u8], here: &store::Version| match self.sabotage.bury_what_is_prepared() {
-            true => state.collected_of(key).max(here.ts.next()),
-            false => here.ts.next(),
-        };
-        let kept: BTreeSet<&Bytes> = rows.iter().map(|(key, _)| key).collect();
-        let mut from = bounded(state.span());
-        loop {
-            let found = versions.keys_in(&from, KEYS_MAX)?;
-            for key in found.iter().filter(|key| !kept.contains(key)) {
-                let newest = versions.version_at(key, Timestamp::MAX)?;
-                if let Some(newest) = newest.filter(|newest| newest.value.is_some()) {
-                    steps.entry(gone_at(key, &newest)).or_default().push((key.clone(), None));
-                }
-            }
-            match found.last() {
-                Some(last) if found.len() == KEYS_MAX => from.start = crate::transaction::after(last),
-                _ => break,
-            }
-        }
-        for (key, history) in rows {
-            let newest = versions.newest(&key)?.unwrap_or(Timestamp::MIN);
-            let threshold = state.collected_of(&key);
-            let came_again = history.first().is_some_and(|first| first.ts > threshold) && newest < threshold;
-            if came_again && !self.sabotage.join_what_came_again() {
-                let here = versions.version_at(&key, Timestamp::MAX)?;
-                if let Some(here) = here.filter(|here| here.value.is_some()) {
-                    steps.entry(gone_at(&key, &here)).or_default().push((Bytes::copy_from_slice(&key), None));
-                }
-            }
-            for version in history.into_iter().filter(|version| version.ts > newest) {
-                let value = version.value.map(|value| Bytes::copy_from_slice(&value));
-                steps.entry(version.ts).or_default().push((Bytes::copy_from_slice(&key), value));
-            }
-        }
-        Ok(steps)
+    /// All of a snapshot is in the layer that was closed last: it is installed when that is durable.
+    pub(super) fn is_frozen_with(&mut self, group: GroupId) {
+        self.snapshots.installing.push((group, self.count));
     }
 
     /// A split made a range: its group begins here when that is durable.
@@ -333,8 +235,11 @@ impl<E: Engine> Core<E> {
         self.out.flush = true;
     }
 
-    /// Freezes the versions together with the state of all ranges.
+    /// Freezes the versions together with the state of all ranges. Not while a snapshot is half installed (`installing`, invariant 1).
     pub fn freeze(&mut self) -> bool {
+        if self.snapshots.current.is_some() && !self.sabotage.close_half_a_snapshot() {
+            return false;
+        }
         let state: Vec<Kept<'_>> = self.shards.values().map(Kept::of).collect();
         let mut state = State::encode(self.options.cluster, self.me().0, self.incarnation, &state);
         if self.sabotage.state_apart() {
@@ -413,11 +318,18 @@ impl<E: Engine> Core<E> {
         self.snapshots.outgoing.remove(&group);
         self.snapshots.incoming.remove(&group);
         // Its record is given out next.
-        self.snapshots.doomed.push((RecordNumber(self.snapshots.last_record.0 + 1), range_of(group)));
+        let record = RecordNumber(self.snapshots.last_record.0 + 1);
+        match self.snapshots.current.as_mut().filter(|installing| installing.group() == group) {
+            Some(_) if self.sabotage.forget_half_a_snapshot() => self.snapshots.current = None,
+            Some(installing) => installing.end_with(record),
+            None => {}
+        }
+        self.snapshots.doomed.push((record, range_of(group)));
     }
 
     /// Invariant 2; and what of the log may go.
     pub fn durable(&mut self, durable: RecordNumber) {
+        self.snapshots.current.take_if(|installing| installing.is_over(durable));
         if let Some((_, oldest)) = self.snapshots.recycle.take_if(|(needed, _)| *needed <= durable) {
             self.snapshots.recyclable = self.snapshots.recyclable.max(oldest);
         }
@@ -433,8 +345,17 @@ impl<E: Engine> Core<E> {
 }
 
 impl<E: Engine> Member<E> {
-    /// Freezes the versions in memory together with the state of all ranges, ready for [`store::Versions::flush`]. `false`: nothing changed.
+    /// Freezes the versions in memory together with the state of all ranges, ready for [`store::Versions::flush`]. `false`: nothing changed, or a snapshot is half installed, of which a
+    /// slice was.
     pub fn freeze(&self) -> bool {
-        self.lock().freeze()
+        let mut core = self.lock();
+        if let Err(why) = core.tick_installing() {
+            core.trouble = Some(why);
+            return false;
+        }
+        let frozen = core.freeze();
+        // Who asks flushes what there is.
+        core.out.flush &= core.snapshots.current.is_some();
+        frozen
     }
 }

@@ -94,6 +94,105 @@ fn a_leader_goes_on_while_it_copies_its_range() {
     }
 }
 
+/// The first and the last row of a replica that gets a snapshot.
+type Ends = [Option<String>; 2];
+
+fn ends(w: &World, node: u32) -> Ends {
+    [key("b1000"), key("b2999")].map(|key| {
+        let value = w.member(node).stored(&key).unwrap();
+        value.map(|value| String::from_utf8_lossy(&value).into_owned())
+    })
+}
+
+fn both(value: &str) -> Ends {
+    [Some(value.to_owned()), Some(value.to_owned())]
+}
+
+/// A node has half of a snapshot. Gives the leader, too, and that node.
+fn with_half_a_snapshot(seed: u64, prepare: Prepare) -> (World, u32, u32) {
+    let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), prepare);
+    let (leader, x) = (w.await_leader(1), w.await_leader(2));
+    let lagging = (1..=3).find(|node| leader != *node && x != *node).unwrap_or(3);
+    let fill = |value: &str| (1000..3000).map(|n| (format!("b{n}"), value.to_owned())).collect::<Vec<_>>();
+    let [old, new] = ["old", "new"].map(fill);
+    w.ask(leader, async move |env| set(env, old).await);
+    w.until("it has the old rows", |w| ends(w, lagging) == both("old"));
+    w.flush(lagging);
+    w.crash(lagging);
+    w.ask(leader, async move |env| set(env, new).await);
+    write_much(&mut w, leader, 30);
+    w.start(lagging);
+    w.until("the first rows are there", |w| ends(w, lagging) != both("old"));
+    assert_ne!(ends(&w, lagging), both("new"), "seed {seed}: it takes many slices");
+    (w, leader, lagging)
+}
+
+/// What a replica holds after a crash with a snapshot half installed.
+fn after_half_a_snapshot(seed: u64, prepare: Prepare) -> Ends {
+    let (mut w, _, lagging) = with_half_a_snapshot(seed, prepare);
+    let status = w.member(lagging).status(RangeId(1)).unwrap();
+    assert!(status.installing && status.resolved == clock::Timestamp::MIN, "seed {seed}: nobody reads it: {status:?}");
+    w.flush(lagging);
+    w.crash(lagging);
+    w.start(lagging);
+    let held = ends(&w, lagging);
+    w.until("all rows are there", |w| ends(w, lagging) == both("new"));
+    w.run(3_000_000);
+    are_equal(&w, &[1, 2, 3]);
+    held
+}
+
+/// A snapshot is installed a slice at a time while the node goes on, and is durable as a whole or not at all.
+#[test]
+fn half_a_snapshot_is_not_durable() {
+    for seed in [0, 3, 6] {
+        assert_eq!(after_half_a_snapshot(seed, |_| {}), both("old"), "seed {seed}");
+        let halves = after_half_a_snapshot(seed, |sabotage| sabotage.set_close_half_a_snapshot(true));
+        assert_eq!(halves, [both("new")[0].clone(), both("old")[0].clone()], "seed {seed}: it is whole anyway");
+    }
+}
+
+/// What a replica holds that was removed with a snapshot half installed, and whose node died before the record of that was durable.
+fn removed_with_half_a_snapshot(seed: u64, prepare: Prepare) -> Ends {
+    let (mut w, _, lagging) = with_half_a_snapshot(seed, prepare);
+    let leader = w.await_leader(1);
+    let now = w.env(leader).now();
+    let gone = [ReplicaChange::Remove(NodeId(lagging))];
+    w.member(leader).change_replicas(&now, RangeId(1), &gone).unwrap();
+    w.drain(leader);
+    let is_there = |w: &World| w.member(lagging).status(RangeId(1)).is_some();
+    for _ in 0..100_000 {
+        if !is_there(&w) {
+            break;
+        }
+        w.run(50);
+    }
+    assert!(!is_there(&w), "seed {seed}: it is never removed");
+    assert_ne!(ends(&w, lagging), both("new"), "seed {seed}: it is removed too late");
+    w.flush(lagging);
+    let lost = std::mem::take(&mut w.machines.get_mut(&lagging).unwrap().unsynced);
+    assert!(!lost.is_empty(), "seed {seed}: its removal is durable");
+    w.crash(lagging);
+    w.start(lagging);
+    assert!(is_there(&w), "seed {seed}");
+    let held = ends(&w, lagging);
+    w.until("it is removed again", |w| !is_there(w));
+    w.run(1_000_000);
+    w.flush(lagging);
+    assert_eq!(w.member(lagging).versions().active_bytes(), 0, "seed {seed}: what is left may be durable now");
+    held
+}
+
+/// It finds the replica again, and all of its old state.
+#[test]
+fn half_a_snapshot_is_not_durable_before_its_replica_is_gone() {
+    for seed in [0, 3, 6] {
+        assert_eq!(removed_with_half_a_snapshot(seed, |_| {}), both("old"), "seed {seed}");
+        let halves = removed_with_half_a_snapshot(seed, |sabotage| sabotage.set_forget_half_a_snapshot(true));
+        assert_ne!(halves, both("old"), "seed {seed}: it is whole anyway");
+    }
+}
+
 /// A key that never was is deleted; while its range is copied, it is written, and nothing tells any more that it had been deleted. Whether the replica that gets the copy knows of that: it certifies
 /// what comes before by it.
 fn deletion_in_a_copy(seed: u64, prepare: Prepare) -> bool {

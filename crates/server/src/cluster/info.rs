@@ -35,6 +35,8 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
 
 /// Rows of a table that [`status_text`] gives: an answer has a greatest size.
 const STATUS_ROWS_MAX: usize = 200;
+/// A replica that is so many entries behind its leader is said to catch up.
+const CATCHING_UP_ENTRIES: u64 = 1000;
 /// Characters of a cell of it.
 const STATUS_CELL_MAX: usize = 80;
 
@@ -273,6 +275,7 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
             ("cluster_version", charter.version.to_string()),
             ("peers_connected", connected.to_string()),
             ("ranges_led", leads(inner).to_string()),
+            ("ranges_catching_up", catching_up(inner).to_string()),
         ];
         fields.extend(health_fields(&inner.clock, inner.member.clock_level(), &inner.memory, &inner.broken));
         fields
@@ -301,6 +304,8 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
         text.gauge("lock_waiters_own", "Transactions of this node that queue for a row, wherever it is led", waiting);
         text.gauge("ranges", "Replicas of ranges on this node", member.ranges().len() as u64);
         text.gauge("ranges_led", "Ranges that this node leads under a lease", leads(inner) as u64);
+        let behind = catching_up(inner) as u64;
+        text.gauge("ranges_catching_up", "Replicas here that are far behind their leaders, or get a snapshot", behind);
         let (held, lost) = member.session_locks();
         text.gauge("advisory_locks", "Advisory locks that sessions of this node hold", held as u64);
         text.gauge("advisory_locks_lost", "Those that they believe to hold, and do not", lost as u64);
@@ -323,6 +328,12 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
 fn leads<E: Engine>(inner: &Inner<E>) -> usize {
     let led = |range: &node::RangeId| inner.member.status(*range).is_some_and(|status| status.lease.is_some());
     inner.member.ranges().iter().filter(|range| led(range)).count()
+}
+
+/// Replicas here that are so far behind that it shows, or get a snapshot. A node with such replicas serves: it asks others.
+fn catching_up<E: Engine>(inner: &Inner<E>) -> usize {
+    let behind = |status: RangeStatus| status.installing || status.behind >= CATCHING_UP_ENTRIES;
+    inner.member.ranges().iter().filter(|range| inner.member.status(**range).is_some_and(behind)).count()
 }
 
 fn sent(link: &LinkStatus) -> u64 {

@@ -277,7 +277,9 @@ impl Body {
 
     /// Freezes and flushes, and gives log segments back.
     pub fn flush(&mut self, system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<(), Failure> {
-        for range in self.member.ranges() {
+        let installing = |range: &RangeId| self.member.status(*range).is_some_and(|status| status.installing);
+        // What is half installed is of no place, and nobody reads it.
+        for range in self.member.ranges().into_iter().filter(|range| !installing(range)) {
             let (applied, digest) = self.digest(range)?;
             place.note(format!("{range} at {applied} is {digest:016x}"));
             system.chronicle.digest(range, self.member.node(), applied, digest);

@@ -255,6 +255,9 @@ impl Nodes {
                 if (status.prepared, status.outcomes, status.untold, status.flights, status.parked) != (0, 0, 0, 0, 0) {
                     return Ok(Some(format!("{range} holds something on {node}: {status:?}")));
                 }
+                if status.installing {
+                    return Ok(Some(format!("{range} is being installed on {node}: {status:?}")));
+                }
                 let digest = body.digest(range)?;
                 if *first.get_or_insert(digest) != digest {
                     return Ok(Some(format!("{range} is {digest:?} on {node}, elsewhere {first:?}")));
