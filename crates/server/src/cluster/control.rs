@@ -13,7 +13,7 @@ const PATIENCE_JOIN: Duration = Duration::from_secs(15);
 /// Who tells what it sees asks the others who leads what.
 const PATIENCE_STATUS: Duration = Duration::from_secs(6);
 /// A replica that is new gets the whole range first.
-const PATIENCE_REPLICAS: Duration = Duration::from_secs(100);
+pub(super) const PATIENCE_REPLICAS: Duration = Duration::from_secs(100);
 
 /// Who waits for an answer asks this often.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -262,6 +262,11 @@ impl Reply {
 /// # Errors
 /// It cannot be reached, or gives no answer that can be read: in words, with the address.
 pub fn ask(address: &str, request: &Request) -> Result<Reply, String> {
+    ask_within(address, request, Duration::MAX)
+}
+
+/// The same, for no longer than `left`.
+pub(super) fn ask_within(address: &str, request: &Request, left: Duration) -> Result<Reply, String> {
     let patience = match request {
         Request::Init => PATIENCE_INIT,
         Request::Join(_) | Request::Leave(_) | Request::Upgrade => PATIENCE_JOIN,
@@ -269,7 +274,7 @@ pub fn ask(address: &str, request: &Request) -> Result<Reply, String> {
         Request::Status => PATIENCE_STATUS,
         _ => PATIENCE,
     };
-    let reply = transport::control(address, &request.to_bytes(), patience)
+    let reply = transport::control(address, &request.to_bytes(), patience.min(left))
         .map_err(|e| format!("the node at {address} cannot be reached: {e}"))?;
     Reply::of_bytes(&reply).ok_or_else(|| format!("what answers at {address} is no node of this version"))
 }

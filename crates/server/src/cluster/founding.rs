@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 
 /// A node that waits looks for a charter this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Who is asked waits for a cluster as well.
+const NO_CLUSTER_YET: &str = "it is in no cluster yet: when all nodes run, `timeball init` founds one";
 /// A reservation holds so long.
 const RESERVED: Duration = Duration::from_secs(20);
 
@@ -130,7 +132,9 @@ impl Founder {
                 }
             }
             for (address, why) in self.ask_around(&mut told)? {
-                crate::log::warning("cluster_not_joined", &[("asked", &address), ("cause", &why)]);
+                // So it is whenever a cluster starts for the first time.
+                let log = if why == NO_CLUSTER_YET { crate::log::info } else { crate::log::warning };
+                log("cluster_not_joined", &[("asked", &address), ("cause", &why)]);
             }
         }
     }
@@ -151,9 +155,7 @@ impl Founder {
                     Some(_) => self.take(charter),
                     None => self.ask_to_join(address).and_then(|charter| self.take(charter)),
                 },
-                Ok(Reply::Fresh(_)) => {
-                    Err("it is in no cluster yet: when all nodes run, `timeball init` founds one".into())
-                }
+                Ok(Reply::Fresh(_)) => Err(NO_CLUSTER_YET.to_owned()),
                 Ok(Reply::No(why) | Reply::Later(why)) | Err(why) => Err(why),
                 Ok(_) => Err("it does not answer as a node".into()),
             };

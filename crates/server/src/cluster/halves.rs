@@ -11,7 +11,8 @@
 //! # Invariants
 //! 1. What was split off a range before it was asked for is left alone: only keys that it had count.
 //! 2. A range that is split after it moved has halves that are where they were to be: so each is asked once.
-//! 3. Success is said of all of them, or it is an error, which names those that are not as they were to be, and how to go on.
+//! 3. A half that somebody else has moved meanwhile, so that it is neither where it was nor where it was to be, is left alone, and named.
+//! 4. Success is said of all of them, or it is an error, which names those that are not as they were to be, and how to go on.
 
 use super::control::{Parts, Replacement, Reply};
 use node::Span;
@@ -42,7 +43,9 @@ pub(super) fn follow(asked: &Replacement, ranges: &mut impl Ranges) -> Reply {
         match ranges.replace(range) {
             Reply::Ok(text) => done.push_str(&format!("{whence}{text}")),
             Reply::No(why) | Reply::Later(why) if is_half => {
-                left.push_str(&format!("{whence}{why}: {}\n", command(asked, range)));
+                // Who says what can be done instead has the last word.
+                let how = if why.ends_with('`') { String::new() } else { format!(": {}", command(asked, range)) };
+                left.push_str(&format!("{whence}{why}{how}\n"));
             }
             Reply::No(why) | Reply::Later(why) => left.push_str(&format!("{why}\n")),
             other => return other,
@@ -75,6 +78,8 @@ mod tests {
         splits: BTreeMap<u64, (u8, u64)>,
         /// These cannot move.
         stuck: BTreeSet<u64>,
+        /// These are left, and what is to be done with them is said.
+        moved_by_another: BTreeSet<u64>,
         silent: bool,
         moves: Vec<u64>,
     }
@@ -95,6 +100,9 @@ mod tests {
             }
             if self.stuck.contains(&range) {
                 return Reply::No(format!("r{range} is stuck"));
+            }
+            if self.moved_by_another.contains(&range) {
+                return Reply::No(format!("r{range} is left: `move {range}`"));
             }
             self.ranges.get_mut(&start).unwrap().1 = vec![1, 2, 4];
             Reply::Ok(format!("r{range} is replicated by n1, n2, n4\n"))
@@ -135,6 +143,10 @@ mod tests {
         let Reply::No(why) = follow(&ASKED, &mut ranges) else { panic!("r12 has not moved") };
         assert!(why.contains("r12 is stuck: `timeball range move 12 --to 4 --from 3`"), "{why}");
         assert!(why.contains("r13 is replicated"), "what was done is said, too: {why}");
+        let splits = [(2, (70, 12))].into();
+        let mut ranges = Fake { splits, moved_by_another: [12].into(), ..fake() };
+        let Reply::No(why) = follow(&ASKED, &mut ranges) else { panic!("r12 was moved by another") };
+        assert!(why.contains("(split off r2 meanwhile) r12 is left: `move 12`\nr2 is replicated"), "{why}");
         let mut ranges = Fake { silent: true, ..fake() };
         let Reply::No(why) = follow(&ASKED, &mut ranges) else { panic!("nobody knows") };
         assert!(why.contains("nobody who leads r2 says"), "{why}");

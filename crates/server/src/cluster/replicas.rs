@@ -22,6 +22,11 @@ const MOVE_MAX: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Who leads a range is looked for so long, at most, to hear what keys it has.
 const PARTS_MAX: Duration = Duration::from_secs(5);
+/// Who is asked to see to a range has the same patience, and answers a moment after it.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// Whoever asks a node for all of it hears which ranges are not as they were to be, before he gives up.
+const _: () = assert!(MOVE_MAX.as_secs() + PARTS_MAX.as_secs() < control::PATIENCE_REPLICAS.as_secs());
+const _: () = assert!(ANSWER_MAX.as_secs() < PARTS_MAX.as_secs());
 /// Between two searches for the leader.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
 
@@ -36,12 +41,43 @@ enum Step {
     Never(String),
 }
 
+fn names(nodes: &[NodeId]) -> String {
+    nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Asks one after the other, each for no longer than is left.
+fn first_answer<P, T>(
+    places: impl Iterator<Item = P>,
+    until: Instant,
+    now: impl Fn() -> Instant,
+    mut ask: impl FnMut(P, Duration) -> Option<T>,
+) -> Option<T> {
+    for place in places {
+        let left = until.saturating_duration_since(now());
+        if left.is_zero() {
+            return None;
+        }
+        if let Some(answer) = ask(place, left) {
+            return Some(answer);
+        }
+    }
+    None
+}
+
 fn next(asked: &Replacement, voters: &[NodeId], learners: &[NodeId], own: NodeId) -> Step {
     let (to, from) = (asked.to.map(NodeId), asked.from.map(NodeId));
     let arrived = to.is_none_or(|to| voters.contains(&to));
     let gone = from.is_none_or(|from| !voters.contains(&from) && !learners.contains(&from));
     match (to, from) {
         _ if arrived && gone => Step::Done,
+        // Each step on the way has one of both: somebody else moved it meanwhile, or it was never there, and there would be one replica too many.
+        (Some(to), Some(from)) if gone && !arrived && !learners.contains(&to) => Step::Never(format!(
+            "r{} has no replica at {from} that could move to {to} (it is replicated by {}), and is left as it is: for one replica more `timeball range move {} --to {}`",
+            asked.range,
+            names(voters),
+            asked.range,
+            to.0
+        )),
         (Some(to), _) if !arrived && !learners.contains(&to) => Step::Change(vec![ReplicaChange::Add(to)]),
         // Who leads stays until another does: it is the next one's part to end the replica here.
         (Some(to), from) if !arrived => {
@@ -82,11 +118,12 @@ impl<E: Engine> Inner<E> {
 
     /// One range.
     fn replace_one(&self, asked: &Replacement, until: Instant) -> Reply {
-        let mut why = String::from("nobody leads it");
+        let late = Instant::now() >= until;
+        let mut why = String::from(if late { "no time was left for it" } else { "nobody leads it" });
         let mut turn = 0;
         while Instant::now() < until && !self.leaving.load(SeqCst) {
             let leads = self.member.status(RangeId(asked.range)).is_some_and(|status| status.role == Role::Leader);
-            let reply = if leads { self.replace_here(asked, until) } else { self.replace_there(asked, turn) };
+            let reply = if leads { self.replace_here(asked, until) } else { self.replace_there(asked, until, turn) };
             match reply {
                 Reply::Later(later) if asked.asked_on => return Reply::Later(later),
                 Reply::Later(later) => why = later,
@@ -107,24 +144,24 @@ impl<E: Engine> Inner<E> {
         Reply::Ok(Parts { keys, ranges }.to_text())
     }
 
-    /// The same, wherever it is led. `None`: nobody says.
-    fn parts_anywhere(&self, range: u64, keys: Option<&Span>) -> Option<Parts> {
-        let until = Instant::now() + PARTS_MAX;
+    /// The same, wherever it is led, within [`PARTS_MAX`] and, where all has an end (`until`), no longer after that. `None`: nobody says.
+    fn parts_anywhere(&self, range: u64, keys: Option<&Span>, until: Instant) -> Option<Parts> {
+        let until = Instant::now().min(until) + PARTS_MAX;
         while Instant::now() < until && !self.leaving.load(SeqCst) {
             let charter = self.charter();
             let leader = self.member.route(RangeId(range)).and_then(|(leader, _)| leader);
             let first = charter.members.iter().filter(|place| leader == Some(NodeId(place.node)));
             let others = charter.members.iter().filter(|place| leader != Some(NodeId(place.node)));
-            for place in first.chain(others) {
+            let said = first_answer(first.chain(others), until, Instant::now, |place, left| {
                 let reply = match place.node == self.node {
                     true => Ok(self.parts(range, keys.cloned())),
-                    false => control::ask(&place.addr, &Request::Parts(range, keys.cloned())),
+                    false => control::ask_within(&place.addr, &Request::Parts(range, keys.cloned()), left),
                 };
-                if let Ok(Reply::Ok(text)) = reply
-                    && let Some(parts) = Parts::of_text(&text)
-                {
-                    return Some(parts);
-                }
+                let Ok(Reply::Ok(text)) = reply else { return None };
+                Parts::of_text(&text)
+            });
+            if said.is_some() {
+                return said;
             }
             park::pause(SEARCH_EVERY);
         }
@@ -146,8 +183,7 @@ impl<E: Engine> Inner<E> {
             };
             let done = match step {
                 Step::Done => {
-                    let voters: Vec<String> = status.voters.iter().map(NodeId::to_string).collect();
-                    return Reply::Ok(format!("r{} is replicated by {}\n", asked.range, voters.join(", ")));
+                    return Reply::Ok(format!("r{} is replicated by {}\n", asked.range, names(&status.voters)));
                 }
                 Step::Never(why) => return Reply::No(why),
                 Step::Wait => Ok(()),
@@ -164,7 +200,7 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Asks whoever leads it, or may know.
-    fn replace_there(&self, asked: &Replacement, turn: usize) -> Reply {
+    fn replace_there(&self, asked: &Replacement, until: Instant, turn: usize) -> Reply {
         if asked.asked_on {
             return Reply::Later(format!("n{} does not lead it", self.node));
         }
@@ -180,7 +216,8 @@ impl<E: Engine> Inner<E> {
         let Some(place) = whom.and_then(|node| charter.place(node.0)) else {
             return Reply::Later("nobody is known to lead it".into());
         };
-        match control::ask(&place.addr, &Request::Replicas(Replacement { asked_on: true, ..*asked })) {
+        let left = (until + ANSWER_MAX).saturating_duration_since(Instant::now());
+        match control::ask_within(&place.addr, &Request::Replicas(Replacement { asked_on: true, ..*asked }), left) {
             Ok(reply) => reply,
             Err(why) => Reply::Later(why),
         }
@@ -199,7 +236,7 @@ impl<E: Engine> Ranges for Replacing<'_, E> {
         self.inner.replace_one(&Replacement { range, ..*self.asked }, self.until)
     }
     fn parts(&mut self, range: u64, keys: Option<&Span>) -> Option<Parts> {
-        self.inner.parts_anywhere(range, keys)
+        self.inner.parts_anywhere(range, keys, self.until)
     }
 }
 
@@ -232,5 +269,39 @@ mod tests {
         assert_eq!(step(&asked, &[1], &[], 1), "never");
         assert_eq!(step(&asked, &[1, 2], &[], 1), "hand over to n2");
         assert_eq!(step(&asked, &[2], &[1], 2), "[Remove(n1)]", "a learner goes, too");
+    }
+
+    /// r12 was split off r1 while that moved from n3 to n4, and another command has moved it from n3 to n5 meanwhile.
+    #[test]
+    fn what_somebody_else_moved_meanwhile_gets_no_replica_too_many() {
+        let asked = Replacement { range: 12, to: Some(4), from: Some(3), asked_on: true };
+        assert_eq!(step(&asked, &[1, 2, 5], &[], 1), "never");
+        let Step::Never(why) = next(&asked, &[1, 2, 5].map(NodeId), &[], NodeId(1)) else { panic!("it is left") };
+        assert!(why.contains("r12 has no replica at n3") && why.contains("n1, n2, n5"), "{why}");
+        assert!(why.ends_with("`timeball range move 12 --to 4`"), "{why}");
+        // What this command itself has on its way goes on.
+        assert_eq!(step(&asked, &[1, 2, 5], &[4], 1), "[Promote(n4)]");
+        assert_eq!(step(&asked, &[1, 2], &[3], 1), "[Add(n4)]", "a learner at n3 moves, too");
+        assert_eq!(step(&asked, &[1, 2, 4], &[], 1), "done");
+        assert_eq!(step(&Replacement { from: None, ..asked }, &[1, 2, 5], &[], 1), "[Add(n4)]", "as it was asked for");
+    }
+
+    /// Nine nodes do not answer: each takes as long as it may.
+    #[test]
+    fn a_search_among_silent_nodes_ends_in_time() {
+        let began = Instant::now();
+        let spent = std::cell::Cell::new(Duration::ZERO);
+        let mut asked = 0;
+        let answer = first_answer(
+            1..=9,
+            began + PARTS_MAX,
+            || began + spent.get(),
+            |_, left| {
+                asked += 1;
+                spent.set(spent.get() + left.min(Duration::from_secs(2)));
+                None::<()>
+            },
+        );
+        assert_eq!((answer, asked, spent.get()), (None, 3, PARTS_MAX));
     }
 }
