@@ -31,7 +31,7 @@ fn answers_what_it_can(nodes: &Nodes, then: &str) {
     }
     client.batch_execute("RESET statement_timeout").unwrap();
     for statement in ["SELECT * FROM t", "INSERT INTO t VALUES (2)", "DELETE FROM t", "CREATE TABLE u (id int)"] {
-        let error = client.execute(statement, &[]).unwrap_err();
+        let error = client.execute(statement, &[]).expect_err(statement);
         assert_eq!(state(&error), "57P03", "{statement}: {error:?}");
         let told = error.as_db_error().unwrap();
         assert!(told.message().contains("node n1 asks; its replicas are on n1, n2, n3"), "{told:?}");
