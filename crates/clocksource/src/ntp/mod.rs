@@ -296,12 +296,12 @@ fn opinion(counting: &[(&Peer, Interval)], servers: usize, interval: Interval) -
     let answering = intervals.len();
     let shared = (1..=answering).rev().find_map(|many| Some((many, marzullo::agree(&intervals, answering - many)?)));
     let (many, most) = shared.unwrap_or((0, interval));
-    let apart = |(peer, i): &(&Peer, Interval), from| format!("{}: {}", peer.name, offset(*i, from));
     if many == 1 && servers > 1 {
         if answering == 1 {
             return format!("1 of {servers} NTP servers answers, and no other bears it out");
         }
-        let each: Vec<String> = counting.iter().map(|one| apart(one, interval.middle_ns())).collect();
+        let apart = |(peer, i): &(&Peer, Interval)| format!("{}: {}", peer.name, offset(*i, interval.middle_ns()));
+        let each: Vec<String> = counting.iter().map(apart).collect();
         return format!(
             "{answering} of {servers} NTP servers answer, and no two agree; the bound spans them ({} from its middle)",
             each.join(", ")

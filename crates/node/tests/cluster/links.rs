@@ -146,6 +146,17 @@ fn a_deadlock_at_a_leader_that_is_reached_through_another_is_found() {
     }
 }
 
+/// A transaction of n4 locks `b`, of which it hears by way of another node than the one that leads.
+fn locked_by_way_of_a_third(w: &mut World, mut txn: Txn, seed: u64) -> Txn {
+    let before = w.member(4).counters().requests_relayed.get();
+    txn = w.ask(4, async move |_| {
+        assert_eq!(txn.lock("b").await, Ok(true), "seed {seed}");
+        txn
+    });
+    assert!(w.member(4).counters().requests_relayed.get() > before, "it went by way of a third, seed {seed}");
+    txn
+}
+
 /// The one for which a lock was asked through a third has handed its range over: whoever gave the lock hears all the same that its transaction lives, and that it ends.
 #[test]
 fn a_lock_that_another_gave_than_was_meant_is_kept_and_given_back() {
@@ -164,12 +175,7 @@ fn a_lock_that_another_gave_than_was_meant_is_kept_and_given_back() {
         });
         let gives = if seed % 2 == 0 { 3 } else { 2 };
         lead(&mut w, 1, gives);
-        let before = w.member(4).counters().requests_relayed.get();
-        txn = w.ask(4, async move |_| {
-            assert_eq!(txn.lock("b").await, Ok(true), "seed {seed}");
-            txn
-        });
-        assert!(w.member(4).counters().requests_relayed.get() > before, "it went by way of a third, seed {seed}");
+        txn = locked_by_way_of_a_third(&mut w, txn, seed);
         let busy = async |env| Txn::begin(&env).unwrap().try_lock("b").await;
         // Longer than locks are kept whose gateway is silent.
         w.run(30_000_000);
@@ -269,12 +275,7 @@ fn lock_at_one_unknown(seed: u64, prepare: Prepare) -> (bool, bool) {
     lead(&mut w, 1, 5);
     // The third is heard.
     w.ask(4, async |env| value(env, "p").await);
-    let before = w.member(4).counters().requests_relayed.get();
-    txn = w.ask(4, async move |_| {
-        assert_eq!(txn.lock("b").await, Ok(true), "seed {seed}");
-        txn
-    });
-    assert!(w.member(4).counters().requests_relayed.get() > before, "it went by way of a third, seed {seed}");
+    txn = locked_by_way_of_a_third(&mut w, txn, seed);
     let busy = async |env| Txn::begin(&env).unwrap().try_lock("b").await;
     // Longer than locks are kept whose gateway is silent.
     w.run(30_000_000);
