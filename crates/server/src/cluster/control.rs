@@ -1,8 +1,9 @@
 //! What nodes and operators ask a node outside its cluster's messages: one question, one answer, as text.
 
 use super::identity::Charter;
-use crate::kv::info::hex;
+use bytes::Bytes;
 use node::Span;
+use sql::contention::lines::{hex, of_hex};
 use std::time::{Duration, Instant};
 
 /// An answer takes at most so long; founding asks several nodes.
@@ -119,13 +120,9 @@ fn span_text(span: &Span) -> String {
 
 /// The reverse.
 fn span(text: &str) -> Option<Span> {
-    let key = |word: &str| match word {
-        "-" => Some(Vec::new()),
-        _ if !word.is_ascii() || !word.len().is_multiple_of(2) => None,
-        _ => (0..word.len()).step_by(2).map(|at| u8::from_str_radix(&word[at..at + 2], 16).ok()).collect(),
-    };
+    let key = |word: &str| if word == "-" { Some(Bytes::new()) } else { of_hex(word) };
     let (start, end) = text.split_once(' ')?;
-    Some(Span { start: key(start)?.into(), end: key(end)?.into() })
+    Some(Span { start: key(start)?, end: key(end)? })
 }
 
 /// An answer.

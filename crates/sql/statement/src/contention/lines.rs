@@ -287,8 +287,8 @@ pub fn hex(key: &[u8]) -> String {
     key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The reverse.
-pub(crate) fn of_hex(text: &str) -> Option<Bytes> {
+/// The reverse. `None`: it is no key's text.
+pub fn of_hex(text: &str) -> Option<Bytes> {
     let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
     if !text.len().is_multiple_of(2) {
         return None;
