@@ -1,5 +1,6 @@
 //! `check`, `bless` and `sim`.
 
+use crate::again;
 use crate::run::{cargo, has_component};
 
 /// Seeds of the simulator's round in `check`: of one node alone, and of every scenario of many machines.
@@ -31,7 +32,7 @@ pub fn check(args: &[String]) -> Result<(), String> {
     }
     // The binary first: the end-to-end tests start it.
     cargo(&["build", "--package", "timeball"], &[])?;
-    cargo(&["test", "--workspace", "--no-fail-fast"], seed)?;
+    again::test(seed)?;
     sim(&["--seeds".into(), SIM_SEEDS.into()])?;
     sim(&["--scenario".into(), "fast".into(), "--seeds".into(), SIM_SEEDS_OF_MANY.into()])
 }

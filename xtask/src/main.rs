@@ -2,6 +2,7 @@
 // The tool of the workshop is a shell: it starts processes, waits for them and reads the real clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod again;
 mod bench;
 mod check;
 mod fuzz;
