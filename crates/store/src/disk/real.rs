@@ -78,7 +78,8 @@ fn sync_dir(dir: &Path) -> Result<(), DiskError> {
     File::open(dir).and_then(|d| d.sync_all()).map_err(|e| failed("sync", &name, &e))
 }
 
-/// Allocates `bytes` and fills them with zeroes, so that a later overwrite changes no metadata.
+/// Allocates `bytes` and fills them with zeroes, so that a later overwrite changes no metadata. A chunk is on the disk before the next is written: who syncs
+/// a little on the same disk waits for what is on its way there, and that is no more than a chunk then.
 fn fill(file: &File, bytes: u64) -> io::Result<()> {
     // SAFETY: the descriptor is open for as long as `file` is borrowed; the call touches no memory of ours.
     let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes.cast_signed()) };
@@ -90,6 +91,7 @@ fn fill(file: &File, bytes: u64) -> io::Result<()> {
     while at < bytes {
         let n = usize::try_from(bytes - at).unwrap_or(ZERO_CHUNK).min(ZERO_CHUNK);
         file.write_all_at(&zeroes[..n], at)?;
+        file.sync_data()?;
         at += n as u64;
     }
     file.sync_all()
