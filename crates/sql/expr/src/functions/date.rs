@@ -9,10 +9,9 @@ use crate::types::calendar::{
     fields_of, iso_week, iso_weekday, offset_at, round_fraction, to_local, to_utc,
 };
 use crate::types::{
-    Interval, IntervalModifier, Numeric, SqlType as T, Value, add_months, checked_day, checked_timestamp,
+    Decimal, Interval, IntervalModifier, Numeric, SqlType as T, Value, add_months, checked_day, checked_timestamp,
 };
 use crate::{SqlError, SqlState};
-use bigdecimal::BigDecimal;
 
 type R = Result<Value, SqlError>;
 
@@ -209,7 +208,7 @@ pub(super) fn integer(value: i64) -> R {
 }
 
 pub(super) fn decimal(digits: i64, scale: i64) -> R {
-    Ok(Value::Numeric(Numeric::Finite(BigDecimal::new(digits.into(), scale))))
+    Ok(Value::Numeric(Numeric::Finite(Decimal::new(digits.into(), scale))))
 }
 
 /// Seconds since 1970: the last years have more microseconds since then than an `i64` holds.
@@ -404,7 +403,7 @@ fn extract_interval(values: &[Value]) -> R {
             // A year of 365.25 days, a month of 30.
             let days = i128::from(years) * 36_525 * 864 + (i128::from(months) * 30 + i128::from(value.days)) * 86_400;
             let total = days * i128::from(SECOND_US) + i128::from(value.micros);
-            Ok(Value::Numeric(Numeric::Finite(BigDecimal::new(total.into(), 6))))
+            Ok(Value::Numeric(Numeric::Finite(Decimal::new(total.into(), 6))))
         }
         "week" | "dow" | "isodow" | "doy" | "isoyear" | "julian" | "timezone" | "timezone_hour" | "timezone_minute" => {
             Err(not_supported(&field, "interval"))

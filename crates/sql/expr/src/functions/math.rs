@@ -2,9 +2,10 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{float_at, int_at, mix, numeric_at, wrong_type};
-use crate::types::{Numeric, SqlType as T, Value, division_by_zero, float_overflow, float_underflow, out_of_range};
+use crate::types::{
+    Decimal, Numeric, SqlType as T, Value, division_by_zero, float_overflow, float_underflow, out_of_range,
+};
 use crate::{SqlError, SqlState};
-use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use std::cmp::Ordering;
 
@@ -116,12 +117,12 @@ pub(super) static TABLE: &[Function] = &[
         _ => Ok(Value::Null),
     }),
     Function::pure("min_scale", &[N], I4, |v, _| match numeric_at(v, 0)? {
-        n @ Numeric::Finite(_) => Ok(Value::Int4(n.normalized().1.max(0) as i32)),
+        n @ Numeric::Finite(_) => Ok(Value::Int4(n.scale_min() as i32)),
         _ => Ok(Value::Null),
     }),
     Function::pure("trim_scale", &[N], N, |v, _| {
         let n = numeric_at(v, 0)?;
-        Ok(Value::Numeric(n.trunc(n.normalized().1.max(0))?))
+        Ok(Value::Numeric(n.trunc(n.scale_min())?))
     }),
     Function::pure("width_bucket", &[F8, F8, F8, I4], I4, width_bucket),
     Function::pure("to_hex", &[I4], Sig::Is(T::Text), |v, _| Ok(Value::text(format!("{:x}", int_at(v, 0)? as i32)))),
@@ -338,7 +339,7 @@ fn factorial(values: &[Value], arguments: &Arguments<'_>) -> R {
         product *= (next..=end).map(BigInt::from).product::<BigInt>();
         next = end + 1;
     }
-    Ok(Value::Numeric(Numeric::Finite(BigDecimal::new(product, 0))))
+    Ok(Value::Numeric(Numeric::Finite(Decimal::new(product, 0))))
 }
 
 /// A function of the numbers between two bounds.
@@ -414,18 +415,18 @@ fn sqrt_numeric(values: &[Value], _: &Arguments<'_>) -> R {
     }
     let Numeric::Finite(number) = x else { return Err(negative_root()) };
     // At least 16 significant digits, as PostgreSQL has it: half the weight of the argument.
-    let (weight, _) = crate::types::numeric::leading_digit(number);
+    let (weight, _) = number.leading_digit();
     let scale = (16 - (weight * 4 / 2 + 1)).max(x.scale()).clamp(0, 1000);
-    let (digits, have) = number.as_bigint_and_scale();
+    let (digits, have) = number.parts();
     // The root of digits * 10^(2 * (scale + 1)) has one digit more than wanted, to round by.
     let shift = 2 * (scale + 1) - have;
-    let ten = bigdecimal::num_bigint::BigInt::from(10u8);
+    let ten = BigInt::from(10u8);
     let scaled = if shift >= 0 {
         digits.into_owned() * ten.pow(shift as u32)
     } else {
         digits.into_owned() / ten.pow(-shift as u32)
     };
-    let root = Numeric::Finite(bigdecimal::BigDecimal::new(scaled.sqrt(), scale + 1));
+    let root = Numeric::Finite(Decimal::new(scaled.sqrt(), scale + 1));
     Ok(Value::Numeric(root.round(scale)?))
 }
 

@@ -71,18 +71,18 @@ fn numeric(out: &mut Vec<u8>, value: &Numeric) {
         Numeric::NaN => out.push(b'N'),
         Numeric::Infinity => out.push(b'P'),
         Numeric::NegInfinity => out.push(b'M'),
-        Numeric::Finite(_) => {
-            let (digits, scale) = value.normalized();
-            // Of 100 the digits are 1, and the scale is -2.
-            let whole = |n: i64| n.checked_mul(10_i64.checked_pow(u32::try_from(-scale).ok()?)?);
-            match i64::try_from(&digits).ok().and_then(whole) {
-                Some(n) => integer(out, n),
-                None => {
-                    sized(out, b'n', &digits.to_signed_bytes_le());
-                    out.extend_from_slice(&scale.to_le_bytes());
-                }
+        Numeric::Finite(value) => match value.whole() {
+            Some(n) => integer(out, n),
+            None => {
+                out.push(b'n');
+                let start = out.len();
+                out.extend_from_slice(&[0; 4]);
+                let scale = value.write_normalized(out);
+                let bytes = out.len() - start - 4;
+                out[start..start + 4].copy_from_slice(&(bytes as u32).to_le_bytes());
+                out.extend_from_slice(&scale.to_le_bytes());
             }
-        }
+        },
     }
 }
 

@@ -2,9 +2,7 @@
 
 use super::aggregate::as_float;
 use crate::SqlError;
-use crate::types::{Numeric, SqlType, Value, float_overflow};
-use bigdecimal::BigDecimal;
-use bigdecimal::num_bigint::BigInt;
+use crate::types::{Decimal, Numeric, SqlType, Value, float_overflow};
 
 /// The values so far: sums of them and of their squares, exact or in floats.
 #[derive(Clone, Debug)]
@@ -28,7 +26,7 @@ impl Default for Spread {
 }
 
 fn exact(n: i128) -> Numeric {
-    Numeric::Finite(BigDecimal::from(BigInt::from(n)))
+    Numeric::Finite(Decimal::from(n))
 }
 
 impl Spread {
@@ -49,8 +47,8 @@ impl Spread {
                 self.integer += i128::from(n);
             }
             (Value::Numeric(n), None) => {
-                self.numeric = self.numeric.add(n)?;
-                self.numeric_squares = self.numeric_squares.add(&n.mul(n)?)?;
+                self.numeric.add_to(n)?;
+                self.numeric_squares.add_to(&n.mul(n)?)?;
             }
             _ => {
                 // Youngs and Cramer, as PostgreSQL does: no cancellation between two large sums.
@@ -98,7 +96,8 @@ impl Spread {
             (true, Numeric::Finite(value)) => {
                 // As many places as the variance's division gave, as in PostgreSQL.
                 let scale = variance.scale();
-                value.sqrt().map_or(variance.clone(), |root| Numeric::Finite(root.round(scale)))
+                let root = value.to_big().sqrt().map(|root| Numeric::Finite(root.round(scale).into()));
+                root.unwrap_or_else(|| variance.clone())
             }
             _ => variance,
         }))

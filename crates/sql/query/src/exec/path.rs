@@ -98,7 +98,7 @@ pub fn fit(value: Value, ty: &SqlType) -> Fit {
             _ => Fit::Exact(value),
         },
         SqlType::Numeric(_) => match integer {
-            Some(v) => Fit::Exact(Value::Numeric(crate::types::Numeric::Finite(v.into()))),
+            Some(v) => Fit::Exact(Value::Numeric(crate::types::Numeric::from(v))),
             None => Fit::Exact(value),
         },
         _ => Fit::Exact(value),

@@ -16,10 +16,8 @@
 //!
 //! Caveat: a NULL costs two bytes, and a table whose columns were dropped many times keeps paying for their ids.
 
-use crate::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime};
+use crate::types::{Array, Decimal, Interval, Numeric, SqlType, Value, ZonedTime};
 use crate::{SqlError, SqlState};
-use bigdecimal::BigDecimal;
-use bigdecimal::num_bigint::BigInt;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -216,10 +214,9 @@ const NUMERIC_NEG_INFINITY: u8 = 3;
 fn encode_numeric(value: &Numeric, out: &mut Vec<u8>) {
     match value {
         Numeric::Finite(v) => {
-            let (digits, scale) = v.as_bigint_and_exponent();
             out.push(NUMERIC_FINITE);
-            out.extend_from_slice(&(scale as i32).to_le_bytes());
-            out.extend_from_slice(&digits.to_signed_bytes_le());
+            out.extend_from_slice(&(v.scale() as i32).to_le_bytes());
+            v.write_le_bytes(out);
         }
         Numeric::NaN => out.push(NUMERIC_NAN),
         Numeric::Infinity => out.push(NUMERIC_INFINITY),
@@ -306,6 +303,8 @@ pub(crate) fn decode_to(ty: &SqlType, bytes: &[u8], to: &mut Value) -> Result<()
         SqlType::Int4 => *to = Value::Int4(i32::from_le_bytes(fixed(bytes)?)),
         SqlType::Int8 => *to = Value::Int8(i64::from_le_bytes(fixed(bytes)?)),
         SqlType::Text | SqlType::Varchar(_) => *to = Value::Text(text(bytes)?),
+        SqlType::Numeric(_) => *to = Value::Numeric(decode_numeric(bytes)?),
+        SqlType::Date => *to = Value::Date(i32::from_le_bytes(fixed(bytes)?)),
         _ => *to = decode(ty, bytes)?,
     }
     Ok(())
@@ -323,8 +322,7 @@ fn text(bytes: &[u8]) -> Result<Arc<str>, SqlError> {
 fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
     match bytes {
         [NUMERIC_FINITE, a, b, c, d, digits @ ..] => {
-            let scale = i32::from_le_bytes([*a, *b, *c, *d]);
-            Ok(Numeric::Finite(BigDecimal::new(BigInt::from_signed_bytes_le(digits), scale as i64)))
+            Ok(Numeric::Finite(Decimal::from_le_bytes(digits, i32::from_le_bytes([*a, *b, *c, *d]))))
         }
         [NUMERIC_NAN] => Ok(Numeric::NaN),
         [NUMERIC_INFINITY] => Ok(Numeric::Infinity),

@@ -3,10 +3,8 @@
 //! Sums of integers run in 128 bits, which 2^64 values of int8 cannot overflow. A sum of float4 is rounded to float4 at each step, its
 //! average is not: PostgreSQL has no wider state for the one, and has for the other.
 
-use crate::types::{Interval, Numeric, SqlType, Value, float_overflow};
+use crate::types::{Decimal, Interval, Numeric, SqlType, Value, float_overflow};
 use crate::{SqlError, SqlState};
-use bigdecimal::BigDecimal;
-use bigdecimal::num_bigint::BigInt;
 
 /// The values of one type of number, or of intervals, so far. NULLs are not given to it.
 #[derive(Clone, Debug)]
@@ -51,7 +49,7 @@ impl Total {
                 }
                 self.double = sum;
             }
-            Value::Numeric(v) => self.numeric = self.numeric.add(v)?,
+            Value::Numeric(v) => self.numeric.add_to(v)?,
             Value::Interval(v) => self.interval = self.interval.add(v)?,
             other => match other.as_i64() {
                 Some(v) => self.integer += i128::from(v),
@@ -64,7 +62,7 @@ impl Total {
     }
 
     fn exact(&self) -> Numeric {
-        Numeric::Finite(BigDecimal::from(BigInt::from(self.integer)))
+        Numeric::Finite(Decimal::from(self.integer))
     }
 
     /// The sum of values of a type.

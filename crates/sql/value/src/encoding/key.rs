@@ -28,10 +28,9 @@
 //!    values was written; [`is_exact`] tells the types for which it does.
 //! 3. `decode(encode(v))` equals `v`.
 
-use crate::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime, json::Json};
+use crate::types::{Array, Decimal, Interval, Numeric, SqlType, Value, ZonedTime, json::Json};
 use crate::{SqlError, SqlState};
-use bigdecimal::BigDecimal;
-use bigdecimal::num_bigint::{BigInt, Sign};
+use bigdecimal::num_bigint::BigInt;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -160,22 +159,22 @@ fn encode_numeric(value: &Numeric, out: &mut Vec<u8>) {
         Numeric::NaN => return out.push(NUMERIC_NAN),
         Numeric::Finite(finite) => finite,
     };
-    let (digits, scale) = finite.as_bigint_and_scale();
-    if digits.sign() == Sign::NoSign {
-        return out.push(NUMERIC_ZERO);
-    }
-    let negative = digits.sign() == Sign::Minus;
+    let negative = match finite.signum() {
+        0 => return out.push(NUMERIC_ZERO),
+        sign => sign < 0,
+    };
     out.push(if negative { NUMERIC_NEGATIVE } else { NUMERIC_POSITIVE });
     let start = out.len();
-    let text = digits.magnitude().to_str_radix(10);
-    // The value is 0.ddd * 10^exponent, the digits without zeros at their end.
-    let exponent = (text.len() as i64 - scale) as i32;
-    out.extend_from_slice(&((exponent as u32) ^ 0x8000_0000).to_be_bytes());
-    let text = text.trim_end_matches('0').as_bytes();
-    for pair in text.chunks(2) {
-        let low = pair.get(1).map_or(0, |b| b - b'0');
-        out.push((pair[0] - b'0') * 10 + low + 1);
-    }
+    finite.with_text(|text| {
+        // The value is 0.ddd * 10^exponent, the digits without zeros at their end.
+        let exponent = (text.len() as i64 - finite.scale()) as i32;
+        out.extend_from_slice(&((exponent as u32) ^ 0x8000_0000).to_be_bytes());
+        let shown = text.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
+        for pair in text[..shown].chunks(2) {
+            let low = pair.get(1).map_or(0, |b| b - b'0');
+            out.push((pair[0] - b'0') * 10 + low + 1);
+        }
+    });
     out.push(0);
     if negative {
         out[start..].iter_mut().for_each(|b| *b = !*b);
@@ -286,19 +285,16 @@ impl Reader<'_, '_> {
         if digits.last() == Some(&b'0') {
             digits.pop();
         }
-        let mut value = BigInt::parse_bytes(&digits, 10).ok_or_else(|| corrupt(self.ty))?;
-        if flip != 0 {
-            value = -value;
-        }
-        let mut scale = digits.len() as i64 - i64::from(exponent);
-        if !(-crate::types::numeric::MAX_WHOLE_DIGITS..=crate::types::numeric::MAX_SCALE).contains(&scale) {
+        let scale = digits.len() as i64 - i64::from(exponent);
+        if !(-crate::types::numeric::MAX_WHOLE_DIGITS..=crate::types::numeric::SCALE_MAX).contains(&scale) {
             return Err(corrupt(self.ty));
         }
-        if scale < 0 {
-            value *= BigInt::from(10u8).pow(-scale as u32);
-            scale = 0;
-        }
-        let number = Numeric::Finite(BigDecimal::new(value, scale));
+        let number = Decimal::from_text(flip != 0, &digits, scale.max(0)).ok_or_else(|| corrupt(self.ty))?;
+        let number = match u32::try_from(-scale) {
+            Ok(zeros @ 1..) => Decimal::new(number.parts().0.into_owned() * BigInt::from(10u8).pow(zeros), 0),
+            _ => number,
+        };
+        let number = Numeric::Finite(number);
         match self.ty {
             SqlType::Numeric(Some((_, scale))) => number.round(i64::from((*scale).max(0))),
             _ => Ok(number),

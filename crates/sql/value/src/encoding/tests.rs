@@ -1,14 +1,14 @@
 use super::key::{decode_value, encode_value, is_exact, skip_value};
 use super::span;
 use crate::types::EvalSettings;
-use crate::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime};
+use crate::types::{Array, Decimal, Interval, Numeric, SqlType, Value, ZonedTime};
 use proptest::prelude::*;
 use std::sync::Arc;
 
 fn numeric() -> impl Strategy<Value = Numeric> {
     prop_oneof![
-        6 => (any::<i64>(), 0i64..25).prop_map(|(digits, scale)| Numeric::Finite(bigdecimal::BigDecimal::new(digits.into(), scale))),
-        2 => (-200i64..200, 0i64..4).prop_map(|(digits, scale)| Numeric::Finite(bigdecimal::BigDecimal::new(digits.into(), scale))),
+        6 => (any::<i64>(), 0i64..25).prop_map(|(digits, scale)| Numeric::Finite(Decimal::new(digits.into(), scale))),
+        2 => (-200i64..200, 0i64..4).prop_map(|(digits, scale)| Numeric::Finite(Decimal::new(digits.into(), scale))),
         1 => "-?[1-9][0-9]{0,40}(\\.[0-9]{1,30})?".prop_map(|text| Numeric::parse(&text).unwrap()),
         1 => prop_oneof![Just(Numeric::NaN), Just(Numeric::Infinity), Just(Numeric::NegInfinity)],
     ]

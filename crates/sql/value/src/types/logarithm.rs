@@ -5,8 +5,8 @@
 //!
 //! The scale of a result follows PostgreSQL's estimates: at least [`SIGNIFICANT`] digits that count, and no less than its arguments show.
 
-use super::Numeric;
 use super::numeric::overflow;
+use super::{Decimal, Numeric};
 use crate::work::step;
 use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
@@ -156,7 +156,7 @@ fn scale_of(weight: i64, shown: &[&Numeric]) -> i64 {
 }
 
 fn rounded(value: BigDecimal, scale: i64) -> Result<Numeric, SqlError> {
-    Numeric::Finite(value).round(scale)
+    Numeric::Finite(Decimal::from(value)).round(scale)
 }
 
 impl Numeric {
@@ -165,7 +165,7 @@ impl Numeric {
     /// # Errors
     /// 22003 on overflow.
     pub fn ln(&self) -> Result<Option<Numeric>, SqlError> {
-        let Some(value) = self.positive() else { return Ok(None) };
+        let Some(value) = &self.positive() else { return Ok(None) };
         let scale = scale_of(logarithm_weight(value), &[self]);
         let places = scale + GUARD;
         rounded(BigDecimal::new(ln_fixed(value, places)?, places), scale).map(Some)
@@ -176,7 +176,7 @@ impl Numeric {
     /// # Errors
     /// 22003 on overflow, and for what needs too many digits.
     pub fn log(&self, base: &Numeric) -> Result<Option<Numeric>, SqlError> {
-        let (Some(value), Some(by)) = (self.positive(), base.positive()) else { return Ok(None) };
+        let (Some(value), Some(by)) = (&self.positive(), &base.positive()) else { return Ok(None) };
         let scale = scale_of(logarithm_weight(value) - logarithm_weight(by), &[self, base]);
         // A base near 1 has a small logarithm: its zeros must not cost digits.
         let places = bounded(scale + GUARD + 2 * logarithm_weight(by).abs() + logarithm_weight(value).abs())?;
@@ -190,7 +190,7 @@ impl Numeric {
     /// 22003 on overflow.
     pub fn exp(&self) -> Result<Option<Numeric>, SqlError> {
         let value = match self {
-            Numeric::Finite(value) => value,
+            Numeric::Finite(value) => value.to_big(),
             Numeric::NegInfinity => return Ok(Some(Numeric::from(0))),
             Numeric::Infinity | Numeric::NaN => return Ok(None),
         };
@@ -201,7 +201,7 @@ impl Numeric {
             return if estimate > 0.0 { Err(overflow()) } else { Numeric::from(0).round(scale).map(Some) };
         }
         let places = (scale + (estimate * LOG10_E) as i64).max(0) + GUARD;
-        rounded(exp_fixed(&fixed(value, places), places)?, scale).map(Some)
+        rounded(exp_fixed(&fixed(&value, places), places)?, scale).map(Some)
     }
 
     /// A power whose base is positive; `None` unless both are finite and the base is positive.
@@ -210,6 +210,7 @@ impl Numeric {
     /// 22003 on overflow, and for what needs too many digits.
     pub fn power(&self, exponent: &Numeric) -> Result<Option<Numeric>, SqlError> {
         let (Some(base), Numeric::Finite(by)) = (self.positive(), exponent) else { return Ok(None) };
+        let (base, by) = (&base, &by.to_big());
         let near = logarithm_weight(base);
         // What the power differs from 1 by cannot be shown.
         if self.compare(&Numeric::from(1)).is_eq() || near + weight(by).0 < -SCALE_MAX - GUARD {
@@ -217,7 +218,7 @@ impl Numeric {
         }
         let estimate = {
             let places = bounded(8 + near.abs())?;
-            Numeric::Finite(BigDecimal::new(ln_fixed(base, places)?, places) * by).to_f64()
+            Numeric::Finite(Decimal::from(BigDecimal::new(ln_fixed(base, places)?, places) * by)).to_f64()
         };
         if estimate.abs() > EXPONENT_MAX * 1.003 {
             return if estimate > 0.0 { Err(overflow()) } else { Numeric::from(0).round(SCALE_MAX).map(Some) };
@@ -231,9 +232,9 @@ impl Numeric {
         rounded(exp_fixed(&fixed(&product, places), places)?, scale).map(Some)
     }
 
-    fn positive(&self) -> Option<&BigDecimal> {
+    fn positive(&self) -> Option<BigDecimal> {
         match self {
-            Numeric::Finite(value) if self.signum() > 0 => Some(value),
+            Numeric::Finite(value) if self.signum() > 0 => Some(value.to_big()),
             _ => None,
         }
     }

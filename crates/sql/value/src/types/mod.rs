@@ -11,6 +11,7 @@ pub mod calendar;
 mod cast;
 mod chance;
 mod date_time;
+mod decimal;
 mod interval;
 pub mod json;
 mod logarithm;
@@ -35,6 +36,7 @@ pub use calendar::add_months;
 pub use cast::{CastContext, CastKind, ObjectNames, cannot_cast, cast_kind, is_special_time};
 pub use chance::fill_by_chance;
 pub use date_time::{checked_day, checked_timestamp, has_zone, parse_offset, zone_abbreviation};
+pub use decimal::Decimal;
 pub use interval::{Field, IntervalModifier};
 pub use name::DeclaredType;
 pub use number::{float_overflow, float_underflow, out_of_range};
@@ -46,7 +48,6 @@ pub use size::{ELEMENT_BYTES, VALUE_BYTES_MAX, bounded, heap_bytes, large_bytes,
 pub use zoned_time::ZonedTime;
 
 use crate::{SqlError, SqlState};
-use bigdecimal::BigDecimal;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -190,7 +191,7 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Numeric {
     /// A number; its scale is what it shows.
-    Finite(BigDecimal),
+    Finite(Decimal),
     /// NaN: equal to itself, above all else
     NaN,
     /// Infinity

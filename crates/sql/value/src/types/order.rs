@@ -31,6 +31,8 @@ impl Value {
         match (self, other) {
             (Value::Int4(a), Value::Int4(b)) => a.cmp(b),
             (Value::Int8(a), Value::Int8(b)) => a.cmp(b),
+            (Value::Numeric(a), Value::Numeric(b)) => a.compare(b),
+            (Value::Date(a), Value::Date(b)) => a.cmp(b),
             (Value::Text(a), Value::Text(b)) => match ty {
                 SqlType::Char(_) => unpadded(a).as_bytes().cmp(unpadded(b).as_bytes()),
                 _ => a.as_bytes().cmp(b.as_bytes()),
@@ -48,9 +50,7 @@ impl Value {
             (Value::Int2(a), Value::Int2(b)) => a.cmp(b),
             (Value::Float4(a), Value::Float4(b)) => float_order(f64::from(*a), f64::from(*b)),
             (Value::Float8(a), Value::Float8(b)) => float_order(*a, *b),
-            (Value::Numeric(a), Value::Numeric(b)) => a.compare(b),
             (Value::Bytea(a), Value::Bytea(b)) => a.cmp(b),
-            (Value::Date(a), Value::Date(b)) => a.cmp(b),
             (Value::Time(a), Value::Time(b))
             | (Value::Timestamp(a), Value::Timestamp(b))
             | (Value::Timestamptz(a), Value::Timestamptz(b)) => a.cmp(b),

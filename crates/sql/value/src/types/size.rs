@@ -38,7 +38,7 @@ pub fn value_bytes(value: &Value) -> usize {
         Value::Int8(_) | Value::Float8(_) | Value::Time(_) | Value::Timestamp(_) | Value::Timestamptz(_) => 8,
         Value::Timetz(_) => 12,
         Value::Interval(_) | Value::Uuid(_) => 16,
-        Value::Numeric(Numeric::Finite(number)) => (number.as_bigint_and_scale().0.bits() / 8) as usize + 8,
+        Value::Numeric(Numeric::Finite(number)) => (number.bits() / 8) as usize + 8,
         Value::Numeric(_) => 8,
         Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
@@ -52,9 +52,8 @@ pub fn heap_bytes(value: &Value) -> usize {
     /// Counts of an `Arc`, and what the allocator rounds up to.
     const BLOCK_BYTES: usize = 24;
     match value {
-        Value::Text(_) | Value::Json(_) | Value::Jsonb(_) | Value::Bytea(_) | Value::Numeric(_) => {
-            BLOCK_BYTES + value_bytes(value)
-        }
+        Value::Numeric(Numeric::Finite(number)) if number.is_long() => BLOCK_BYTES + value_bytes(value),
+        Value::Text(_) | Value::Json(_) | Value::Jsonb(_) | Value::Bytea(_) => BLOCK_BYTES + value_bytes(value),
         Value::Array(array) => {
             BLOCK_BYTES + array.values.iter().map(|item| size_of::<Value>() + heap_bytes(item)).sum::<usize>()
         }

@@ -10,7 +10,7 @@ fn scalar() -> impl Strategy<Value = (SqlType, Value)> {
         (-1e30..1e30f64).prop_map(|v| (SqlType::Float8, Value::Float8(v))),
         ".{0,20}".prop_map(|v| (SqlType::Text, Value::Text(v.into()))),
         (any::<i64>(), -5i64..20).prop_map(|(n, s)| {
-            (SqlType::Numeric(None), Value::Numeric(Numeric::Finite(BigDecimal::new(n.into(), s))))
+            (SqlType::Numeric(None), Value::Numeric(Numeric::Finite(Decimal::new(n.into(), s))))
         }),
         any::<[u8; 16]>().prop_map(|v| (SqlType::Uuid, Value::Uuid(v))),
         any::<Vec<u8>>().prop_map(|v| (SqlType::Bytea, Value::Bytea(v.into()))),
