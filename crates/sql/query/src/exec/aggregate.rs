@@ -1,12 +1,12 @@
 //! count, sum, avg, min, max, bool_and, bool_or, with PostgreSQL's result types: a sum of int4 is int8, of int8 numeric; an
 //! average of integers is numeric.
 
-use super::evaluate;
 use super::total::Total;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::types::{SqlType, Value, wide_bytes};
+use std::borrow::Cow;
 
 /// Which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,14 +111,14 @@ impl Aggregate {
                 to.count += 1;
                 Ok(())
             }
-            Some(expr) => to.add(evaluate::value(expr, row, context)?),
+            Some(expr) => to.add(expr.eval_ref(row, context)?),
         }
     }
 }
 
 impl Accumulator {
-    fn add(&mut self, value: Value) -> Result<(), SqlError> {
-        if matches!(value, Value::Null) {
+    fn add(&mut self, value: Cow<'_, Value>) -> Result<(), SqlError> {
+        if value.is_null() {
             return Ok(());
         }
         self.count += 1;
@@ -127,16 +127,21 @@ impl Accumulator {
             Function::Sum | Function::Avg => self.total.add(&value)?,
             Function::Min | Function::BoolAnd => {
                 if self.count == 1 || value.compare(&self.best, &self.ty).is_lt() {
-                    self.keep(value);
+                    self.keep(value.into_owned());
                 }
             }
             Function::Max | Function::BoolOr => {
                 if self.count == 1 || value.compare(&self.best, &self.ty).is_gt() {
-                    self.keep(value);
+                    self.keep(value.into_owned());
                 }
             }
         }
         Ok(())
+    }
+
+    /// Takes further rows of which it reads nothing: `count(*)`.
+    pub(crate) fn count_rows(&mut self, rows: usize) {
+        self.count += rows as i64;
     }
 
     fn keep(&mut self, value: Value) {

@@ -8,7 +8,9 @@
 //! 2. With [`Level::lock`], a row that is found by one key is locked before it is read, so a queue of writers on a hot row reads
 //!    one after the other instead of failing to certify what it read before it waited.
 //! 3. With [`Level::skips`] nothing is remembered as read but a row under its lock.
-//! 4. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory.
+//! 4. Of a whole table whose rows must satisfy several conditions, a row's columns are decoded as the conditions ask for them: most rows are left
+//!    at the first. As everywhere the conditions are asked in their order, and none after one that is not true.
+//! 5. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory.
 
 use super::evaluate;
 use super::key_lock::KeyLock;
@@ -109,8 +111,38 @@ pub struct Cursor {
     bare: bool,
 }
 
+/// A condition of a filter, and the columns that it needs beyond those before it; without a condition, all that is left.
+struct Stage {
+    slots: Vec<usize>,
+    condition: Option<Expr>,
+}
+
+/// The filter of a level in stages; `None` where it is asked as a whole.
+fn stages(level: &Level) -> Option<Vec<Stage>> {
+    let plain = level.is_swept() && !level.path.is_narrowed() && level.entries.is_none();
+    let parts = match &level.filter {
+        Some(Expr::And(parts)) => parts.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+        None => return None,
+    };
+    if !plain || level.outer || level.after.is_some() {
+        return None;
+    }
+    let mut left = level.slots.clone();
+    let mut stages = Vec::with_capacity(parts.len() + 1);
+    for part in parts {
+        let asked = part.columns();
+        let (slots, others) = left.into_iter().partition(|slot| asked.contains(&(level.base + slot)));
+        stages.push(Stage { slots, condition: Some(part.clone()) });
+        left = others;
+    }
+    stages.push(Stage { slots: left, condition: None });
+    Some(stages)
+}
+
 #[derive(Default)]
 struct State {
+    stages: Option<Vec<Stage>>,
     /// Keys still to read, last first.
     keys: Vec<Keys>,
     rest: Option<Span>,
@@ -294,6 +326,9 @@ impl Cursor {
         let mut keys = level.path.keys(&level.access, &self.row, &self.context)?;
         keys.reverse();
         let state = &mut self.states[at];
+        if state.stages.is_none() && self.hint.is_none() {
+            state.stages = stages(level);
+        }
         state.keys = keys;
         state.rest = None;
         state.rows = Rows::default();
@@ -314,6 +349,14 @@ impl Cursor {
             return fetch(state, level, context, row);
         }
         let places = level.places();
+        if state.stages.is_some() {
+            while fetch(state, level, context, row)? {
+                if passes(state, level, context, row)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
         while fetch(state, level, context, row)? {
             level.decode(state.key(), state.stored(), &mut row[places.clone()])?;
             if holds(level.filter.as_ref(), row, context)? {
@@ -336,6 +379,17 @@ impl Cursor {
 #[inline]
 fn holds(condition: Option<&Expr>, row: &[Value], context: &StatementContext) -> Result<bool, SqlError> {
     condition.map_or(Ok(true), |condition| evaluate::truth(condition, row, context))
+}
+
+/// Decodes a row stage by stage; `false` at the first condition that is not true, behind which nothing is decoded.
+fn passes(state: &State, level: &Level, context: &StatementContext, row: &mut [Value]) -> Result<bool, SqlError> {
+    for stage in state.stages.iter().flatten() {
+        level.access.decode(state.stored(), &stage.slots, &mut row[level.places()])?;
+        if !holds(stage.condition.as_ref(), row, context)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Next stored row of one level into its state; `false` at the end.

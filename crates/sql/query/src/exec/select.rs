@@ -55,6 +55,9 @@ pub struct Grouping {
     pub having: Option<Expr>,
     /// Rows come in the order of the one aggregate, a min or max: the first that is not NULL settles it.
     pub first: bool,
+    /// For each aggregate, all of them a min or max, how rows come in its order: the first that is not NULL settles it. None where rows are
+    /// read once for all of them.
+    pub ends: Vec<Arc<[Level]>>,
 }
 
 /// One table of FOR UPDATE.
@@ -230,36 +233,81 @@ impl Rows {
         Ok(())
     }
 
+    /// The one group whose aggregates are each settled by the first rows in an order of its own.
+    fn from_ends(&self, grouping: &Grouping, reserved: &mut Reserved) -> Result<Row, SqlError> {
+        let mut row = Row::new();
+        for (aggregate, levels) in grouping.aggregates.iter().zip(&grouping.ends) {
+            let mut accumulator = aggregate.start();
+            if self.cursor.is_some() {
+                let mut cursor = Cursor::new(&self.context, levels, self.select.width, None);
+                while !accumulator.is_settled() && cursor.advance()? {
+                    aggregate.step(&mut accumulator, cursor.row(), &self.context)?;
+                }
+            }
+            reserved.take(accumulator.take_grown())?;
+            row.push(accumulator.finish()?);
+        }
+        Ok(row)
+    }
+
     fn group(&mut self, grouping: &Grouping, reserved: &mut Reserved) -> Result<Vec<Row>, SqlError> {
+        if !grouping.ends.is_empty() {
+            let row = self.from_ends(grouping, reserved)?;
+            let fits = grouping.having.as_ref().map_or(Ok(true), |it| evaluate::truth(it, &row, &self.context))?;
+            return Ok(if fits { vec![row] } else { Vec::new() });
+        }
         let start = || grouping.aggregates.iter().map(Aggregate::start).collect::<Vec<_>>();
-        let mut groups: BTreeMap<Vec<u8>, (Row, Vec<Accumulator>)> = BTreeMap::new();
+        // Places of groups by their keys.
+        let mut places: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+        let mut groups: Vec<(Row, Vec<Accumulator>)> = Vec::new();
         // One group of all rows is not looked for with each of them.
         let mut only = grouping.keys.is_empty().then(start);
         let context = self.context.clone();
         let (mut keys, mut key) = (Row::new(), Vec::new());
+        // Who counts rows looks into none.
+        let counts = only.is_some() && grouping.aggregates.iter().all(|aggregate| aggregate.argument.is_none());
+        let counts = counts && self.cursor.as_mut().is_some_and(Cursor::bare);
         'rows: while self.joined()? {
-            let Some(cursor) = &self.cursor else { break };
+            let Some(cursor) = &mut self.cursor else { break };
+            let more = if counts { cursor.take_chunk().map_or(0, |(_, rows)| rows.len()) } else { 0 };
             let row = cursor.row();
             let accumulators = if only.is_some() {
                 only.as_mut()
             } else {
-                keys.clear();
                 key.clear();
+                keys.clear();
                 for (expr, ty) in &grouping.keys {
-                    let value = evaluate::value(expr, row, &context)?;
-                    value.write_hash_key(ty, &mut key);
-                    keys.push(value);
+                    match evaluate::column(expr) {
+                        Some(place) => row[place].write_hash_key(ty, &mut key),
+                        None => {
+                            let value = evaluate::value(expr, row, &context)?;
+                            value.write_hash_key(ty, &mut key);
+                            keys.push(value);
+                        }
+                    }
                 }
-                if !groups.contains_key(&key) {
-                    let states = size_of::<Accumulator>() * grouping.aggregates.len();
-                    reserved.take(sort::row_bytes(&keys) + key.len() + states)?;
-                    groups.insert(key.clone(), (std::mem::take(&mut keys), start()));
-                }
-                groups.get_mut(&key).map(|(_, accumulators)| accumulators)
+                let place = match places.get(&key) {
+                    Some(place) => *place,
+                    None => {
+                        let mut computed = keys.drain(..);
+                        let value = |(expr, _): &(Expr, SqlType)| match evaluate::column(expr) {
+                            Some(place) => row[place].clone(),
+                            None => computed.next().unwrap_or_default(),
+                        };
+                        let keys: Row = grouping.keys.iter().map(value).collect();
+                        let states = size_of::<Accumulator>() * grouping.aggregates.len();
+                        reserved.take(sort::row_bytes(&keys) + key.len() + states)?;
+                        places.insert(key.clone(), groups.len());
+                        groups.push((keys, start()));
+                        groups.len() - 1
+                    }
+                };
+                groups.get_mut(place).map(|(_, accumulators)| accumulators)
             };
             let Some(accumulators) = accumulators else { break };
             for (aggregate, accumulator) in grouping.aggregates.iter().zip(accumulators) {
                 aggregate.step(accumulator, row, &context)?;
+                accumulator.count_rows(more);
                 match accumulator.take_grown() {
                     0 => {}
                     bytes => reserved.take(bytes)?,
@@ -271,7 +319,9 @@ impl Rows {
         }
         let mut out = Vec::with_capacity(groups.len());
         let only = only.map(|accumulators| (Row::new(), accumulators));
-        for (mut row, accumulators) in groups.into_values().chain(only) {
+        // In the order of their keys.
+        let ordered = places.into_values().map(|place| std::mem::take(&mut groups[place]));
+        for (mut row, accumulators) in ordered.chain(only) {
             for accumulator in accumulators {
                 row.push(accumulator.finish()?);
             }

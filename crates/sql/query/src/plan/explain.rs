@@ -249,6 +249,10 @@ pub fn select(select: &Select) -> Operator {
             .tool("Strategy", strategy)
             .list("Group Key", keys, Shown::Always)
             .condition("Filter", having);
+        if !grouping.ends.is_empty() {
+            plan.inputs = grouping.ends.iter().map(|levels| (Role::Member, loops(levels))).collect();
+            plan.cost = plan.rows + plan.inputs.iter().map(|(_, input)| input.cost).sum::<f64>();
+        }
     }
     if select.distinct.is_some() {
         plan = over("Unique", plan);

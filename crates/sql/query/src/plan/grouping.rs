@@ -204,7 +204,7 @@ impl Groups {
             let ty = key.ty();
             (key, ty)
         });
-        Ok(Grouping { keys: keys.collect(), aggregates: self.aggregates, having, first: false })
+        Ok(Grouping { keys: keys.collect(), aggregates: self.aggregates, having, first: false, ends: Vec::new() })
     }
 
     /// Columns of a table whose primary key is grouped by depend on it: they become keys that make no difference.
@@ -267,13 +267,15 @@ fn source_of(place: usize, sources: &[Source]) -> Option<&Source> {
     sources.iter().find(|source| (source.base..source.base + source.access.columns.len()).contains(&place))
 }
 
-/// If a grouping is one min or max of a column, the order whose first value settles it.
-pub fn extreme(grouping: &Grouping) -> Option<(usize, bool, bool)> {
-    let ([aggregate], true) = (grouping.aggregates.as_slice(), grouping.keys.is_empty()) else { return None };
-    let Some(Expr::Column { index, .. }) = aggregate.argument else { return None };
-    match aggregate.function {
-        Function::Min => Some((index, false, false)),
-        Function::Max => Some((index, true, true)),
-        _ => None,
-    }
+/// If a grouping is nothing but min and max of columns, for each the order whose first value settles it.
+pub fn extremes(grouping: &Grouping) -> Option<Vec<(usize, bool, bool)>> {
+    let order = |aggregate: &Aggregate| {
+        let Some(Expr::Column { index, .. }) = aggregate.argument else { return None };
+        match aggregate.function {
+            Function::Min => Some((index, false, false)),
+            Function::Max => Some((index, true, true)),
+            _ => None,
+        }
+    };
+    grouping.keys.is_empty().then(|| grouping.aggregates.iter().map(order).collect()).flatten()
 }

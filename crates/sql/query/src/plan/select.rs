@@ -199,10 +199,36 @@ impl Bound {
         out
     }
 
+    /// How rows come in each of several orders, if an index gives them in all of these; else none.
+    fn ends(&self, orders: &[(usize, bool, bool)]) -> Planned<Vec<Arc<[Level]>>> {
+        let ([_, _, ..], [_]) = (orders, self.sources.as_slice()) else { return Ok(Vec::new()) };
+        let mut ends = Vec::with_capacity(orders.len());
+        for key in orders {
+            let (conditions, output) = (self.conditions.clone(), self.output());
+            let goal = Goal {
+                sources: &self.sources,
+                conditions,
+                order: Some(vec![*key]),
+                limited: true,
+                wide: false,
+                output,
+            };
+            let mut loops = loops::plan(goal)?;
+            if !loops.ordered {
+                return Ok(Vec::new());
+            }
+            loops.levels.iter_mut().for_each(Level::read_entries);
+            ends.push(loops.levels.into());
+        }
+        Ok(ends)
+    }
+
     /// Chooses how the tables are read, and what is left to do above.
     fn assemble(mut self) -> Planned<Select> {
         let streams = self.streams();
-        let extreme = self.grouping.as_ref().and_then(grouping::extreme);
+        let extremes = self.grouping.as_ref().and_then(grouping::extremes).unwrap_or_default();
+        let extreme = if let [only] = extremes.as_slice() { Some(*only) } else { None };
+        let ends = self.ends(&extremes)?;
         let recheck = if self.locks.is_empty() { None } else { conjunction(self.conditions.clone()) };
         let output = self.output();
         let conditions = std::mem::take(&mut self.conditions);
@@ -219,6 +245,7 @@ impl Bound {
         };
         if let Some(grouping) = &mut self.grouping {
             grouping.first = extreme.is_some() && loops.ordered && loops.levels.len() == 1;
+            grouping.ends = ends;
         }
         if loops.ordered && streams {
             self.order.clear();

@@ -106,6 +106,28 @@ SELECT max(d) FROM s;
 EXPLAIN SELECT max(d) FROM s;
 -- Aggregate
 --   ->  Index Only Scan Backward using s_d on s
+SELECT min(d), max(d), min(a), max(a) FROM s;
+-- d12|d31|1|3
+-- SELECT 1
+EXPLAIN SELECT min(d), max(d), min(a) FROM s;
+-- Aggregate
+--   ->  Index Only Scan using s_d on s
+--   ->  Index Only Scan Backward using s_d on s
+--   ->  Seq Scan on s
+SELECT max(a) - min(a), max(a) FROM s HAVING max(a) > 2;
+-- 2|3
+-- SELECT 1
+SELECT min(a), max(a) FROM s HAVING max(a) > 3;
+-- SELECT 0
+SELECT min(a), max(d) FROM s WHERE a > 3;
+-- NULL|NULL
+-- SELECT 1
+SELECT min(a), max(a) FROM s WHERE 1 > 2;
+-- NULL|NULL
+-- SELECT 1
+EXPLAIN SELECT min(d), max(c || '') FROM s;
+-- Aggregate
+--   ->  Seq Scan on s
 SELECT a, count(*), sum(b) FROM s GROUP BY a HAVING count(*) > 1 ORDER BY a DESC;
 -- 2|2|3
 -- 1|2|3

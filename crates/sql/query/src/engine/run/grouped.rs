@@ -2,7 +2,8 @@
 //!
 //! Problem: to find a row's group its key was decoded to values, and these were encoded again as what is hashed: more work than to read the
 //! row. Idea: of most types equal values have equal bytes (`exec::row`, invariant 2), so the stored bytes are the key, and of a row
-//! whose group is known only the aggregates' arguments are decoded. One number, date or time is a word: nothing is even copied.
+//! whose group is known only the aggregates' arguments are decoded. One number, date or time is a word, and so are several short columns
+//! one beside the other: nothing is even copied.
 
 use super::Run;
 use super::leaf::TableRows;
@@ -15,6 +16,8 @@ use crate::exec::table::TableAccess;
 use crate::types::{SqlType, Value};
 use std::sync::Arc;
 
+/// Bytes of a key that is a number.
+const WORD_BYTES: usize = 8;
 /// What stands in front of a column's bytes in a key of several, or of one that is no word.
 const NULL: u8 = 0;
 const VALUE: u8 = 1;
@@ -38,17 +41,38 @@ enum Known {
         count: usize,
         groups: Vec<usize>,
     },
+    /// Several columns that are one word together: of each the most bytes that it takes of it, and whether another byte tells it from NULL.
+    Packed {
+        table: WordTable,
+        parts: Vec<(usize, bool)>,
+    },
     Keys(KeyTable),
 }
 
-/// Whether equal values have equal bytes, and whether these are at most a word.
-fn form(ty: &SqlType) -> Option<bool> {
-    use SqlType::{Bool, Date, Int2, Int4, Int8, Oid, Text, Time, Timestamp, Timestamptz, Uuid, Varchar};
+/// The most bytes that a value has, if equal values have equal bytes.
+fn form(ty: &SqlType) -> Option<usize> {
+    use SqlType::{Bool, Char, Date, Int2, Int4, Int8, Oid, Text, Time, Timestamp, Timestamptz, Uuid, Varchar};
+    /// Of a character in UTF-8.
+    const CHARACTER_BYTES: usize = 4;
+    const LONG_BYTES: usize = usize::MAX / 2;
     match ty {
-        Bool | Date | Int2 | Int4 | Int8 | Oid | Time(..) | Timestamp(..) | Timestamptz(..) => Some(true),
-        Text | Varchar(_) | Uuid => Some(false),
+        Bool => Some(1),
+        Int2 => Some(2),
+        Date | Int4 | Oid => Some(4),
+        Int8 | Time(..) | Timestamp(..) | Timestamptz(..) => Some(WORD_BYTES),
+        // It is stored with its blanks, so that equal ones have as many. No text has zeros, which fill up a word.
+        Char(length @ 1..) => Some(*length as usize * CHARACTER_BYTES),
+        Text | Varchar(_) | Uuid => Some(LONG_BYTES),
         _ => None,
     }
+}
+
+/// How columns are one word, if they are. NULL is zeros: a text has none, a number needs a mark.
+fn packed(types: &[&SqlType], bytes: &[usize]) -> Option<Vec<(usize, bool)>> {
+    let marked = |ty: &SqlType| !matches!(ty, SqlType::Char(_));
+    let parts: Vec<_> = types.iter().zip(bytes).map(|(ty, bytes)| (*bytes, marked(ty))).collect();
+    let sum = parts.iter().fold(0, |sum: usize, (bytes, marked)| sum.saturating_add(bytes + usize::from(*marked)));
+    (sum <= WORD_BYTES).then_some(parts)
 }
 
 impl StoredKeys {
@@ -62,7 +86,8 @@ impl StoredKeys {
         let scan = table.stored_scan()?;
         let access = scan.access.clone();
         let slots = columns.iter().map(|column| scan.slot(*column)).collect::<Option<Vec<_>>>()?;
-        let forms = slots.iter().map(|slot| form(&access.columns[*slot].ty)).collect::<Option<Vec<_>>>()?;
+        let types: Vec<&SqlType> = slots.iter().map(|slot| &access.columns[*slot].ty).collect();
+        let forms = types.iter().map(|ty| form(ty)).collect::<Option<Vec<_>>>()?;
         let args = |call: &'_ AggregateCall| {
             let order = call.order.iter().map(|by| &by.by);
             call.args.iter().chain(&call.filter).chain(order).map(Scalar::columns).collect::<Vec<_>>()
@@ -74,8 +99,13 @@ impl StoredKeys {
         let asked = table.leave_stored().iter().copied().filter(is_read).collect();
         let known = match forms.as_slice() {
             [] => Known::One,
-            [true] => Known::Words { table: WordTable::new(run.seed), null: None, count: 0, groups: Vec::new() },
-            _ => Known::Keys(KeyTable::new(run.seed)),
+            [..=WORD_BYTES] => {
+                Known::Words { table: WordTable::new(run.seed), null: None, count: 0, groups: Vec::new() }
+            }
+            several => match packed(&types, several) {
+                Some(parts) => Known::Packed { table: WordTable::new(run.seed), parts },
+                None => Known::Keys(KeyTable::new(run.seed)),
+            },
         };
         Some(StoredKeys { access, slots, asked, known, key: Vec::new() })
     }
@@ -123,6 +153,25 @@ impl StoredKeys {
                 };
                 *count += usize::from(new);
                 Ok((place, new))
+            }
+            Known::Packed { table, parts } => {
+                let view = RowView::new(stored)?;
+                let (mut all, mut at) = (0, 0);
+                for (slot, (bytes_max, marked)) in slots.iter().zip(parts.iter()) {
+                    let column = &access.columns[*slot];
+                    let part = match view.column(column.id)? {
+                        Stored::Bytes(bytes) => Some(word(bytes)),
+                        Stored::Null => None,
+                        Stored::Missing => missing(&column.missing, key).then(|| word(key)),
+                    };
+                    all |= part.unwrap_or(0) << at;
+                    at += 8 * bytes_max;
+                    if *marked {
+                        all |= u64::from(part.is_some()) << at;
+                        at += 8;
+                    }
+                }
+                Ok(table.number(all))
             }
             Known::Keys(table) => {
                 let view = RowView::new(stored)?;

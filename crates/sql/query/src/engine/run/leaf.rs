@@ -123,7 +123,7 @@ impl TableRows {
         mut visit: impl FnMut(&mut TableRows, &[u8]) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         while self.step()? {
-            let stored = self.cursor.stored(0);
+            let stored = self.cursor.stored_lent(0);
             visit(self, &stored)?;
             let Some((bytes, places)) = self.cursor.take_chunk() else { continue };
             for [_, _, from, to] in places {
