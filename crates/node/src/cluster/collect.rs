@@ -25,9 +25,9 @@
 
 use super::core::{Core, group_of, range_of};
 use super::member::Member;
+use super::rows::Lowest;
 use super::seam::{Class, NodeId};
 use super::shard::Shard;
-use super::snapshot::Snapshot;
 use clock::{Reading, Timestamp};
 use protocol::door::Body;
 use protocol::log::raft::GroupId;
@@ -59,7 +59,7 @@ impl Thresholds {
     pub fn of(range: &Range) -> Self {
         Thresholds { common: range.collected(), apart: range.apart().clone() }
     }
-    fn of_index(&self, index: [u8; 4]) -> Timestamp {
+    pub(super) fn of_index(&self, index: [u8; 4]) -> Timestamp {
         self.apart.get(&index).copied().unwrap_or(self.common)
     }
     fn lowest(&self) -> Timestamp {
@@ -117,17 +117,10 @@ fn holds(span: &Span, index: [u8; 4]) -> bool {
 }
 
 /// Invariant 4: nothing of a range lies above its thresholds and not above these, nor will: timestamps of a log rise, and what is prepared may be decided for any time from then on.
-fn is_spared(snapshot: &Snapshot, state: &Thresholds, own: &Thresholds) -> bool {
-    let range = &snapshot.range;
+fn is_spared(range: &Range, lowest: &Lowest, own: &Thresholds) -> bool {
     let highest = own.apart.values().copied().fold(own.common, Timestamp::max);
     let to_come = range.prepared().values().map(|prepared| prepared.at).fold(range.applied(), Timestamp::min);
-    let between = |(key, versions): super::rows::Row| {
-        let mut index = [0; 4];
-        index.iter_mut().zip(&key).for_each(|(to, byte)| *to = *byte);
-        let (from, to) = (state.of_index(index), own.of_index(index));
-        versions.iter().any(|version| version.ts > from && version.ts <= to)
-    };
-    to_come >= highest && !snapshot.rows.clone().any(between)
+    to_come >= highest && lowest.iter().all(|(index, lowest)| *lowest > own.of_index(*index))
 }
 
 impl<E: Engine> Core<E> {
@@ -210,9 +203,8 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    /// Invariants 3 and 4: whether a range with these thresholds and rows may be taken. If not it is awaited.
-    pub(super) fn may_take(&mut self, group: GroupId, snapshot: &Snapshot) -> bool {
-        let range = &snapshot.range;
+    /// Invariants 3 and 4: whether a range with these thresholds and rows may be taken, of which these are the lowest timestamps above its thresholds. If not it is awaited.
+    pub(super) fn may_take(&mut self, group: GroupId, range: &Range, lowest: &Lowest) -> bool {
         let (versions, given, state) = (&self.store.0, &self.collection.given, Thresholds::of(range));
         let store =
             Thresholds { common: versions.collected(), apart: versions.collected_apart().into_iter().collect() };
@@ -223,8 +215,7 @@ impl<E: Engine> Core<E> {
             let mut indexes = indexes.copied();
             state.common >= own.common && indexes.all(|index| state.of_index(index) >= own.of_index(index))
         };
-        let spared = |own: &Thresholds| !self.sabotage.refuse_what_was_spared() && is_spared(snapshot, &state, own);
-        // All rows are looked at last.
+        let spared = |own: &Thresholds| !self.sabotage.refuse_what_was_spared() && is_spared(range, lowest, own);
         let fits = self.shards.contains_key(&range.id())
             || [&store, &given].into_iter().all(|own| reaches(own) || spared(own));
         if !fits {

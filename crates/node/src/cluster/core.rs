@@ -479,6 +479,7 @@ impl<E: Engine> Core<E> {
         self.tick_heirs(now);
         self.tick_version(now);
         self.tick_copying(now)?;
+        self.tick_looking(now)?;
         self.tick_installing()?;
         self.halve(now)?;
         self.tick_shards(now)

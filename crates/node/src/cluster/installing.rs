@@ -10,10 +10,11 @@
 //! # Invariants
 //! 1. No layer is closed while a snapshot is half installed: it is durable as a whole or not at all. Who wants one closed (a flush) takes a slice instead.
 //! 2. Nobody reads the replica meanwhile: what is deleted for the new state lies where the old one could be read.
-//! 3. What cannot be read to the end is refused before anything of it is written.
+//! 3. What cannot be read to the end is refused before anything of it is written; all of it is looked at first, a slice at a time, too.
 //! 4. Rows and the keys that are here come in the same order: a key that is here, and not in the snapshot, is met before the next row is written.
 //! 5. Who gives up half way still obeys invariant 1: where the replica is removed, until the record of that is durable (a restart before it finds the replica with its old state); where the store
 //!    fails, until the restart.
+//! 6. What is installed holds up no client: those who look how much waits for the disk leave it out ([`super::Member::installed_bytes`]). It takes the place of the parts in which it came.
 //!
 //! # Caveats
 //! What other ranges write meanwhile waits for the end of it to be flushed. The rows that are not installed yet are in memory, in the parts in which they came, and what is installed is in one layer, whatever
@@ -29,6 +30,7 @@ use clock::Timestamp;
 use protocol::log::raft::{GroupId, RecordNumber};
 use protocol::txn::{Range, RangeId};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering::SeqCst;
 use store::{Engine, Span, StoreError, Version};
 
 /// Versions and keys looked at in a slice, at most: some 10 ms.
@@ -182,7 +184,11 @@ impl<E: Engine> Core<E> {
     pub(super) fn tick_installing(&mut self) -> Result<(), StoreError> {
         let next = self.snapshots.current.take_if(|installing| installing.ends_with.is_none());
         let Some(mut installing) = next else { return Ok(()) };
-        match installing.go_on(&self.store.0, self.options.limits.copied_bytes_per_tick) {
+        let before = self.store.0.active_bytes();
+        let gone_on = installing.go_on(&self.store.0, self.options.limits.copied_bytes_per_tick);
+        let written = self.store.0.active_bytes().saturating_sub(before);
+        self.snapshots.installed_bytes.fetch_add(written, SeqCst);
+        match gone_on {
             Ok(true) => {}
             Ok(false) => {
                 self.snapshots.current = Some(installing);

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use protocol::log::raft::{self, RecordNumber, Role};
 use protocol::txn::{LockTable, RangeId, ShownLock, Span, TxnId, Waiter};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use store::{Engine, StoreError, Versions};
 
 /// A node of a cluster, without a disk, a network, a clock or a thread of its own. See the module `cluster`.
@@ -28,6 +28,7 @@ pub struct Member<E> {
     node: NodeId,
     incarnation: u64,
     unique: AtomicU64,
+    installed_bytes: Arc<AtomicUsize>,
 }
 
 /// Nodes are numbered up to here: see [`Member::unique_id`].
@@ -91,6 +92,7 @@ impl<E: Engine> Member<E> {
     pub(crate) fn new(core: Core<E>) -> Self {
         let (versions, counters, sabotage) = (core.store.0.clone(), core.counters.clone(), core.sabotage.clone());
         let (node, incarnation) = (core.me(), core.incarnation);
+        let installed_bytes = core.snapshots.installed_bytes.clone();
         let (clock, watch, options) = (core.clock.clone(), core.watch.clone(), core.options.node_options.clone());
         Member {
             core: Mutex::new(core),
@@ -104,6 +106,7 @@ impl<E: Engine> Member<E> {
             node,
             incarnation,
             unique: AtomicU64::new(0),
+            installed_bytes,
         }
     }
 
@@ -214,6 +217,16 @@ impl<E: Engine> Member<E> {
     pub fn unique_id(&self) -> u64 {
         let count = self.unique.fetch_add(1, SeqCst) + 1;
         u64::from(self.node.0) << NODE_SHIFT | self.incarnation << COUNT_BITS | count
+    }
+
+    /// Whether layers hold as much as they may, beside what came in snapshots: whoever writes here is to wait. Cheap.
+    pub fn is_overlay_full(&self) -> bool {
+        self.versions.is_overlay_full_beside(self.installed_bytes())
+    }
+
+    /// Bytes in layers that came in snapshots, about. Nobody waits for these but who waits for the snapshot.
+    pub fn installed_bytes(&self) -> usize {
+        self.installed_bytes.load(SeqCst)
     }
 
     /// The greatest commit that was shown here.

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, Bytes};
 use clock::Timestamp;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use store::Version;
 
 /// Bytes in parts, in order.
@@ -83,31 +83,19 @@ impl Rows {
         Some((version, applied, range, Rows { parts, left }))
     }
 
-    /// Whether they can be read to the end, and are in key order.
-    pub fn are_sound(&self) -> bool {
-        let mut rest = self.clone();
-        let (mut last, mut key) = (None, Vec::new());
-        while rest.left > 0 {
-            rest.left -= 1;
-            if rest.parts.text_into(&mut key).is_none() || last.as_ref().is_some_and(|last| *last >= key) {
-                return false;
-            }
-            if rest.skip_versions().is_none() {
-                return false;
-            }
-            key = last.replace(key).unwrap_or_default();
-        }
-        rest.parts.bytes == 0
-    }
-
-    fn skip_versions(&mut self) -> Option<()> {
+    /// Skips the versions of a key; gives the lowest timestamp above one, of those that there are.
+    fn skip_versions(&mut self, above: Timestamp) -> Option<Option<Timestamp>> {
+        let mut lowest = None;
         for _ in 0..self.parts.try_get_u32_le().ok()? {
-            self.parts.try_get_u64_le().ok()?;
+            let ts = Timestamp::from_u64(self.parts.try_get_u64_le().ok()?);
+            if ts > above {
+                lowest = Some(lowest.map_or(ts, |lowest: Timestamp| lowest.min(ts)));
+            }
             if self.parts.try_get_u8().ok()? != 0 {
                 self.parts.skip_text()?;
             }
         }
-        Some(())
+        Some(lowest)
     }
 
     fn read(&mut self) -> Option<Row> {
@@ -127,6 +115,59 @@ impl Rows {
     /// Bytes that were not read yet.
     pub fn bytes(&self) -> usize {
         self.parts.bytes
+    }
+}
+
+/// Of each index, by the first bytes of its keys, the lowest timestamp above what is forgotten of it.
+pub(crate) type Lowest = BTreeMap<[u8; 4], Timestamp>;
+
+/// The index of a key.
+pub(crate) fn index_of(key: &[u8]) -> [u8; 4] {
+    let mut index = [0; 4];
+    index.iter_mut().zip(key).for_each(|(to, byte)| *to = *byte);
+    index
+}
+
+/// A look at all rows before anything is written of them: whether they can be read to the end, and are in key order. A slice at a time, as there may be many.
+#[derive(Debug)]
+pub(crate) struct Look {
+    rest: Rows,
+    last: Option<Vec<u8>>,
+    key: Vec<u8>,
+    pub lowest: Lowest,
+}
+
+impl Look {
+    pub fn at(rows: &Rows) -> Look {
+        Look { rest: rows.clone(), last: None, key: Vec::new(), lowest: Lowest::new() }
+    }
+
+    /// Goes on for so many bytes, or a row more; `None`: there are more. `forgotten`: up to where an index is.
+    pub fn go_on(&mut self, bytes: usize, forgotten: impl Fn([u8; 4]) -> Timestamp) -> Option<bool> {
+        let until = self.rest.bytes().saturating_sub(bytes.max(1));
+        let mut of = None;
+        while self.rest.left > 0 {
+            if until > 0 && self.rest.bytes() <= until {
+                return None;
+            }
+            self.rest.left -= 1;
+            let key = self.rest.parts.text_into(&mut self.key);
+            if key.is_none() || self.last.as_ref().is_some_and(|last| *last >= self.key) {
+                return Some(false);
+            }
+            let index = index_of(&self.key);
+            let above = match of {
+                Some((known, above)) if known == index => above,
+                _ => forgotten(index),
+            };
+            of = Some((index, above));
+            let Some(lowest) = self.rest.skip_versions(above) else { return Some(false) };
+            if let Some(lowest) = lowest {
+                self.lowest.entry(index).and_modify(|at| *at = lowest.min(*at)).or_insert(lowest);
+            }
+            self.key = self.last.replace(std::mem::take(&mut self.key)).unwrap_or_default();
+        }
+        Some(self.rest.parts.bytes == 0)
     }
 }
 
@@ -161,6 +202,27 @@ mod tests {
         out
     }
 
+    /// By slices of any size it is the same.
+    fn are_sound(rows: &Rows) -> bool {
+        let look = |bytes: usize| {
+            let mut look = Look::at(rows);
+            let sound = (0..1000).find_map(|_| look.go_on(bytes, |_| Timestamp::from_u64(3))).unwrap();
+            (sound, look.lowest)
+        };
+        let (sound, lowest) = look(usize::MAX);
+        for bytes in [0, 1, 20, 50] {
+            let sliced = look(bytes);
+            assert_eq!(sliced.0, sound, "{bytes}");
+            assert!(!sound || sliced.1 == lowest, "{bytes}");
+        }
+        assert!(
+            !sound
+                || lowest
+                    == Lowest::from([(*b"b\0\0\0", Timestamp::from_u64(4)), (*b"c\0\0\0", Timestamp::from_u64(4))])
+        );
+        sound
+    }
+
     fn in_parts(bytes: &[u8], size: usize) -> Parts {
         let mut parts = Parts::default();
         bytes.chunks(size).for_each(|part| parts.push(Bytes::copy_from_slice(part)));
@@ -171,7 +233,7 @@ mod tests {
     fn wherever_it_is_cut_it_is_the_same() {
         for size in 1..=whole().len() {
             let (version, applied, range, rows) = Rows::head(in_parts(&whole(), size)).unwrap();
-            assert_eq!((version, applied, &range[..], rows.are_sound()), (1, 77, &b"range"[..], true), "{size}");
+            assert_eq!((version, applied, &range[..], are_sound(&rows)), (1, 77, &b"range"[..], true), "{size}");
             let read: Vec<Row> = rows.collect();
             assert_eq!(read.iter().map(|(key, _)| &key[..]).collect::<Vec<_>>(), [b"b", b"c"]);
             assert!(read.iter().all(|(_, versions)| versions.len() == 2 && versions[1].value.is_none()));
@@ -182,14 +244,14 @@ mod tests {
     fn what_is_damaged_is_not_sound() {
         let whole = whole();
         for length in 0..whole.len() {
-            let sound = Rows::head(in_parts(&whole[..length], 7)).is_some_and(|(.., rows)| rows.are_sound());
+            let sound = Rows::head(in_parts(&whole[..length], 7)).is_some_and(|(.., rows)| are_sound(&rows));
             assert!(!sound, "{length} bytes of {}", whole.len());
         }
         let at = whole.iter().position(|byte| *byte == b'c').unwrap();
         let mut disordered = whole.clone();
         disordered[at] = b'b';
         let rows = |bytes: &[u8]| Rows::head(in_parts(bytes, 7)).unwrap().3;
-        assert!(!rows(&disordered).are_sound(), "the same key twice");
-        assert!(!rows(&[&whole[..], b"x"].concat()).are_sound(), "something follows");
+        assert!(!are_sound(&rows(&disordered)), "the same key twice");
+        assert!(!are_sound(&rows(&[&whole[..], b"x"].concat())), "something follows");
     }
 }

@@ -22,7 +22,7 @@ use super::copying::{Copying, Halving};
 use super::core::{Core, group_of, range_of};
 use super::installing::Installing;
 use super::member::Member;
-use super::rows::{Parts, Rows};
+use super::rows::{Look, Lowest, Parts, Rows};
 use super::state::{Kept, State};
 use bytes::{Buf, BufMut, Bytes};
 use clock::Reading;
@@ -30,6 +30,7 @@ use protocol::log::raft::{GroupId, Input, Record, RecordNumber, SnapshotTask};
 use protocol::txn::{Range, RangeId, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use store::{Engine, StoreError};
 
 /// A greater range is not sent.
@@ -37,6 +38,8 @@ pub const SNAPSHOT_BYTES_MAX: u64 = 1 << 30;
 /// A snapshot that was refused for the keys of another range is refused again without a look for so many ticks. Then it is looked at: the range may have been split
 /// since, and what it lost may be here already.
 const REFUSED_TICKS: u64 = 30;
+/// So many bytes of a snapshot that came in are looked at in a tick, at most, or a row more: some 20 ms.
+const LOOKED_AT_BYTES: usize = 8 << 20;
 const VERSION: u8 = 1;
 
 /// Snapshots on their way, and what was frozen.
@@ -52,12 +55,16 @@ pub(crate) struct Snapshots {
     /// Ranges that were too large to be copied; and when, in ticks.
     pub too_large: BTreeMap<GroupId, u64>,
     incoming: BTreeMap<GroupId, Parts>,
+    /// What is looked at before it is installed.
+    looking: Option<Looking>,
     /// What is being installed.
     pub(super) current: Option<Installing>,
     /// The keys of ranges whose snapshot was refused, as another range here still holds some of them; and when, in ticks.
     refused: BTreeMap<GroupId, (Span, u64)>,
     /// Installed in memory: the group, and the position of the layer that makes it durable.
     installing: Vec<(GroupId, u64)>,
+    /// Bytes in the overlay that came from snapshots and are not durable: as told outside.
+    pub(super) installed_bytes: Arc<AtomicUsize>,
     /// Ranges that a split made, and that are in no frozen layer yet: they wait for the next one, all for the same.
     made: Vec<RangeId>,
     /// Those that are: their groups begin here once the layer at this position is durable.
@@ -74,6 +81,15 @@ pub(crate) struct Snapshots {
     pub recyclable: RecordNumber,
     /// Of a broken rule.
     stale: Option<Bytes>,
+}
+
+/// A snapshot that is here, and of which nothing was written.
+#[derive(Debug)]
+struct Looking {
+    group: GroupId,
+    snapshot: Snapshot,
+    thresholds: Thresholds,
+    look: Look,
 }
 
 /// How many bytes were given out as records, up to which of them.
@@ -111,6 +127,7 @@ impl Written {
 }
 
 /// A range as it was at a place of its log.
+#[derive(Debug)]
 pub(super) struct Snapshot {
     pub range: Range,
     pub applied: u64,
@@ -132,11 +149,11 @@ pub(super) fn put_head(out: &mut Vec<u8>, applied: u64, range: &Range) {
 }
 
 impl Snapshot {
-    /// `None`: it is damaged, or of a later form.
+    /// `None`: it is damaged, or of a later form. Its rows were not looked at.
     pub fn decode(parts: Parts) -> Option<Snapshot> {
         let (version, applied, range, rows) = Rows::head(parts)?;
         let range = Range::decode(&range).ok().filter(|_| version == VERSION)?;
-        rows.are_sound().then_some(Snapshot { range, applied, rows })
+        Some(Snapshot { range, applied, rows })
     }
 }
 
@@ -197,28 +214,59 @@ impl<E: Engine> Core<E> {
         let parts = self.snapshots.incoming.remove(&group).unwrap_or_default();
         let snapshot =
             Snapshot::decode(parts).filter(|snapshot| (snapshot.applied, snapshot.range.id()) == (index, range));
-        if let Some(place) = snapshot.as_ref().and_then(|snapshot| self.split_in_log(&snapshot.range)) {
+        let Some(snapshot) = snapshot else {
+            self.log(now, Input::SnapshotFailed { group });
+            return Ok(());
+        };
+        let (look, thresholds) = (Look::at(&snapshot.rows), Thresholds::of(&snapshot.range));
+        self.snapshots.looking = Some(Looking { group, snapshot, thresholds, look });
+        self.tick_looking(now)
+    }
+
+    /// Looks at the next slice of a snapshot that is here, if there is one; at its end it is installed, or refused.
+    pub(super) fn tick_looking(&mut self, now: &Reading) -> Result<(), StoreError> {
+        let Some(mut looking) = self.snapshots.looking.take() else { return Ok(()) };
+        let thresholds = &looking.thresholds;
+        match looking.look.go_on(LOOKED_AT_BYTES, |index| thresholds.of_index(index)) {
+            None => {
+                self.snapshots.looking = Some(looking);
+                Ok(())
+            }
+            Some(false) => {
+                self.log(now, Input::SnapshotFailed { group: looking.group });
+                Ok(())
+            }
+            Some(true) => self.install_sound(now, looking.group, looking.snapshot, &looking.look.lowest),
+        }
+    }
+
+    fn install_sound(
+        &mut self,
+        now: &Reading,
+        group: GroupId,
+        snapshot: Snapshot,
+        lowest: &Lowest,
+    ) -> Result<(), StoreError> {
+        let range = range_of(group);
+        if let Some(place) = self.split_in_log(&snapshot.range) {
             self.log(now, Input::SnapshotFailed { group });
             self.log(now, Input::Known { group, index: place });
             self.counters.splits_caught_up.one();
             return Ok(());
         }
         // See `split`, invariant 4. The other range may need a snapshot itself, and there is one place for them: it is not taken in vain again.
-        if let Some(snapshot) = &snapshot
-            && self.overlaps_another(range, snapshot.range.span())
-        {
+        if self.overlaps_another(range, snapshot.range.span()) {
             self.snapshots.refused.insert(group, (snapshot.range.span().clone(), self.ticks));
             let span = snapshot.range.span().clone();
             self.wake_overlapping(now, range, &span);
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         }
-        let versions = &self.options.versions;
-        let known = snapshot.filter(|snapshot| versions.contains(&snapshot.range.version()));
-        let Some(snapshot) = known.filter(|snapshot| self.may_take(group, snapshot)) else {
+        let known = self.options.versions.contains(&snapshot.range.version());
+        if !known || !self.may_take(group, &snapshot.range, lowest) {
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
-        };
+        }
         let Snapshot { range: state, applied, rows } = snapshot;
         self.begin_installing(group, state, applied, rows);
         self.tick_installing()
@@ -273,6 +321,9 @@ impl<E: Engine> Core<E> {
         for (group, _) in done {
             self.log(now, Input::SnapshotInstalled { group });
         }
+        if self.snapshots.installing.is_empty() && self.snapshots.current.is_none() {
+            self.snapshots.installed_bytes.store(0, SeqCst);
+        }
         let creating = std::mem::take(&mut self.snapshots.creating).into_iter();
         let (ready, waiting) = creating.partition(|(_, at)| *at <= flushed);
         self.snapshots.creating = waiting;
@@ -319,6 +370,7 @@ impl<E: Engine> Core<E> {
         self.snapshots.incoming.remove(&group);
         // Its record is given out next.
         let record = RecordNumber(self.snapshots.last_record.0 + 1);
+        self.snapshots.looking.take_if(|looking| looking.group == group);
         match self.snapshots.current.as_mut().filter(|installing| installing.group() == group) {
             Some(_) if self.sabotage.forget_half_a_snapshot() => self.snapshots.current = None,
             Some(installing) => installing.end_with(record),

@@ -242,7 +242,7 @@ impl<E: Engine> Shell for Inner<E> {
         self.broken.lock().clone()
     }
     fn is_crowded(&self) -> bool {
-        let crowded = self.crowded.load(SeqCst) || self.member.versions().is_overlay_full();
+        let crowded = self.crowded.load(SeqCst) || self.member.is_overlay_full();
         crowded && self.broken.lock().is_none()
     }
 }

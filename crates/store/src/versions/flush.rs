@@ -169,7 +169,12 @@ impl<E: Engine> Versions<E> {
 
     /// Whether layers hold as much as they may, however long a flush or a merge takes: whoever writes is to wait. Cheap.
     pub fn is_overlay_full(&self) -> bool {
-        self.overlay_bytes() >= OVERLAY_LAYERS_MAX * self.config.freeze_bytes
+        self.is_overlay_full_beside(0)
+    }
+
+    /// As [`Versions::is_overlay_full`], beside so many bytes that nobody is to wait for.
+    pub fn is_overlay_full_beside(&self, bytes: usize) -> bool {
+        self.overlay_bytes().saturating_sub(bytes) >= OVERLAY_LAYERS_MAX * self.config.freeze_bytes
     }
 
     /// Layers that wait for [`Versions::flush`].
