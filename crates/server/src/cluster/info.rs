@@ -92,8 +92,12 @@ fn with_leases<E: Engine>(inner: &Inner<E>, (mut columns, mut rows): Table) -> T
     let theirs = told.iter().flat_map(|told| told.answers.iter().map(|text| (told.node, sql::peers::rows_of(text))));
     let mut leases = std::collections::BTreeMap::new();
     for (node, led) in theirs.chain([(inner.node, led(inner).1)]) {
-        for row in led.into_iter().filter(|row| row.len() == LED_COLUMNS && row[5].is_some()) {
-            let holds = row[6].as_deref().and_then(|word| word.split_once(' ')).map(|(_, holds)| holds.to_owned());
+        for row in led.into_iter().filter(|row| row.len() >= LED_COLUMNS_MIN && row[5].is_some()) {
+            let holds = row
+                .get(6)
+                .and_then(Option::as_deref)
+                .and_then(|word| word.split_once(' '))
+                .map(|(_, holds)| holds.to_owned());
             leases.insert(row[0].clone(), (node, row[5].clone(), holds));
         }
     }
@@ -193,8 +197,8 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
     (columns, ranges.iter().zip(ends).map(row).collect())
 }
 
-/// The columns of [`led`].
-const LED_COLUMNS: usize = 7;
+/// So many columns of [`led`] every release tells; a newer one may tell more, and an older one whether a lease holds not.
+const LED_COLUMNS_MIN: usize = 6;
 
 /// What this node leads, as it believes: range, start key, end key, term, from and until when its lease holds, and how long that is still by its own
 /// clock (milliseconds) and whether it does: `yes`, `no`, or `perhaps` while the end lies within the clock's error ([`sql::contention`]).

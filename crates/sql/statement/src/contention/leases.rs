@@ -58,7 +58,8 @@ pub fn rows(context: &Statement) -> Rows {
     let mut led: BTreeMap<String, Vec<(u32, Row)>> = BTreeMap::new();
     let mut add = |node: u32, row: Row| {
         if let Some(Some(range)) = row.first()
-            && row.len() == 7
+            // Another release may tell more, or not whether it holds.
+            && row.len() >= 6
         {
             led.entry(range.clone()).or_default().push((node, row));
         }
