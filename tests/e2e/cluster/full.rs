@@ -36,6 +36,12 @@ fn a_disk_that_is_full_stops_its_node_alone() {
     assert!(nodes.at(0).get("/health/live").starts_with("HTTP/1.1 200 "), "nothing is broken");
     let told = super::nodes::status_of(&nodes.peers()[0]).unwrap();
     assert!(told.contains("its disk is full"), "{told}");
+    // The others hear of it.
+    let full = "SELECT last_error FROM timeball_internal.nodes WHERE node_id = '1'";
+    until("the others hear that its disk is full", || {
+        let error: Option<String> = nodes.at(1).connect().query_one(full, &[]).ok()?.get(0);
+        error.filter(|error| error.contains("its disk is full"))
+    });
     disk.free();
     load.served_at(&[0, 1, 2]);
     until("it is ready again", || nodes.at(0).get("/health/ready").starts_with("HTTP/1.1 200 ").then_some(()));

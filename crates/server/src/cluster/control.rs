@@ -48,6 +48,8 @@ pub enum Request {
     Sql(String),
     /// Are clients served, and where?
     Serves,
+    /// What keeps you from serving, if anything does?
+    Ails,
 }
 
 /// A store that is in no cluster.
@@ -183,6 +185,7 @@ impl Request {
             }
             Request::Upgrade => "upgrade\n".to_owned(),
             Request::Serves => "serves\n".to_owned(),
+            Request::Ails => "ails\n".to_owned(),
             Request::Holds(node) => format!("holds {node}\n"),
             Request::Sql(question) => format!("sql {question}\n"),
             Request::Leave(node) => format!("leave {node}\n"),
@@ -204,6 +207,7 @@ impl Request {
             "status" => Some(Request::Status),
             "upgrade" => Some(Request::Upgrade),
             "serves" => Some(Request::Serves),
+            "ails" => Some(Request::Ails),
             "found" => Charter::of_text(rest).map(Request::Found),
             other => {
                 let (word, rest) = other.split_once(' ')?;
@@ -378,6 +382,7 @@ mod tests {
             (Request::Parts(7, Some(Span::new(vec![0x0a, 0xff], Vec::new()))), "parts 7 0aff -\n"),
             (Request::Upgrade, "upgrade\n"),
             (Request::Serves, "serves\n"),
+            (Request::Ails, "ails\n"),
         ] {
             assert_eq!((Request::of_bytes(text.as_bytes()), request.to_bytes()), (Some(request), text.into()));
         }

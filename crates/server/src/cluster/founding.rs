@@ -208,6 +208,7 @@ impl Founder {
             Some(
                 Request::Status
                 | Request::Join(_)
+                | Request::Ails
                 | Request::Holds(_)
                 | Request::Sql(_)
                 | Request::Leave(_)

@@ -125,6 +125,7 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
     let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
     let clocks = inner.member.peer_clocks();
     let charter = inner.charter();
+    let ailing = inner.ailing.lock().clone();
     let row = |place: &Place| {
         let heir = heir(&charter, place);
         let link = links.iter().find(|link| link.node == place.node);
@@ -166,7 +167,7 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
                 None if here => inner.is_full(0).then(|| FULL.to_owned()),
                 None => match silent {
                     Some(silent) => Some(format!("nothing heard for {} s", silent.as_secs())),
-                    None => link.and_then(last_error),
+                    None => ailing.get(&place.node).cloned().or_else(|| link.and_then(last_error)),
                 },
             },
         ]

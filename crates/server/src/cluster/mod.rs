@@ -55,6 +55,7 @@ use sql::transaction::{
     PreparedPart, Retentions, RowWaits, Scratch, SessionLock, ShownLock,
 };
 use sql::{Kv, KvError};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -107,6 +108,8 @@ pub(crate) struct Inner<E> {
     pub broken: Mutex<Option<String>>,
     /// Why this node is none of the cluster's any more, if that is why.
     pub removed: OnceLock<String>,
+    /// What other nodes said last that keeps them from serving.
+    pub ailing: Mutex<BTreeMap<u32, String>>,
     /// Where clients find it, once they are served.
     pub sql_addr: OnceLock<SocketAddr>,
 }

@@ -5,7 +5,8 @@ use super::founding::Founder;
 use super::identity::Membership;
 use super::journal::{self, Journal};
 use super::{ClusterNode, Inner, beat, class, info, roster, space};
-use crate::kv::{NodeClock, Room, disk_log};
+use crate::kv::info::FULL;
+use crate::kv::{NodeClock, Room, Shell, disk_log};
 use crate::memory::Memory;
 use bytes::Bytes;
 use clocksource::ClockSource;
@@ -91,6 +92,7 @@ impl<E: Engine> ClusterNode<E> {
             answer: OnceLock::new(),
             broken: Mutex::new(None),
             removed: OnceLock::new(),
+            ailing: Mutex::default(),
             sql_addr: OnceLock::new(),
         });
         // Before the first write is let in.
@@ -170,6 +172,7 @@ fn answer<E: Engine>(asked: &Weak<Inner<E>>, founder: &Founder, request: &[u8]) 
         Some(Request::Status) => Reply::Ok(info::status_text(&inner)),
         Some(Request::Join(newcomer)) => inner.join(&newcomer),
         Some(Request::Holds(node)) => inner.holds(node),
+        Some(Request::Ails) => Reply::Ok(if inner.is_full(0) { FULL.to_owned() } else { String::new() }),
         Some(Request::Sql(question)) => match inner.answer.get().and_then(|answer| answer(&question)) {
             Some(told) => Reply::Ok(told),
             None => Reply::Later("it serves no SQL yet, or does not understand the question".into()),

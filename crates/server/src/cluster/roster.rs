@@ -31,6 +31,7 @@ use node::cluster::{NodeId, VERSION_MAX};
 use sql::transaction::BeginOptions;
 use sql::{KvError, Transaction};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -42,6 +43,8 @@ use transport::Peer;
 pub const KEY: &[u8] = b"\0\0\0\0charter";
 /// A node asks another one for news this often.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Who is slow to say what ails him is asked again with the next look.
+const ASKED_WITHIN: Duration = Duration::from_secs(1);
 /// Every so many of these looks it reads the key.
 const LOOKS_PER_READ: u64 = 12;
 /// A change that meets another is tried again so often.
@@ -319,6 +322,20 @@ impl<E: Engine> Inner<E> {
         }
     }
 
+    /// Asks those that are there what keeps them from serving. (Older releases do not understand.)
+    fn ask_what_ails(&self) {
+        let links = self.transport.get().map(transport::Transport::links).unwrap_or_default();
+        let mut ailing = BTreeMap::new();
+        for link in links.iter().filter(|link| link.up && !self.stopping.load(SeqCst)) {
+            if let Ok(Reply::Ok(why)) = control::ask_within(&link.addr, &Request::Ails, ASKED_WITHIN)
+                && !why.is_empty()
+            {
+                ailing.insert(link.node, why);
+            }
+        }
+        *self.ailing.lock() = ailing;
+    }
+
     fn hear(&self, charter: Charter) {
         if let Err(why) = self.founder.take(charter) {
             crate::log::warning("charter_not_taken", &[("cause", &why)]);
@@ -351,6 +368,7 @@ pub(super) fn run<E: Engine>(inner: &Arc<Inner<E>>) {
             }
             None => {
                 inner.ask_for_news(turn);
+                inner.ask_what_ails();
                 if turn.is_multiple_of(LOOKS_PER_READ) {
                     let options = BeginOptions { interrupt: inner.interrupt.clone(), ..BeginOptions::default() };
                     let read = inner.begin(&options).and_then(|mut txn| inner.read_charter(&mut txn));
