@@ -210,12 +210,7 @@ impl Session {
             self.follow_catalog(Wait::Hasty)?;
         }
         if looks_up && self.active.as_ref().is_some_and(|active| active.unreached) {
-            // What is asked of the past may be known here.
-            let past = if as_of.is_none() { self.statement_as_of(prepared)? } else { None };
-            match past {
-                Some(_) => drop(self.ensure_active(past)?),
-                None => self.follow_catalog(Wait::Patient)?,
-            }
+            self.follow_catalog(Wait::Patient)?;
         }
         self.plan_with(prepared, made)
     }
@@ -492,6 +487,7 @@ impl Session {
             self.end_block();
             return Ok(());
         };
+        let did_something = active.statements > 0 || !active.own.is_empty() || active.txn.with(|t| t.has_writes());
         let result = match held {
             Ok(()) => self.commit_active(&active).map_err(|e| self.or_duplicate(e, &active)),
             Err(e) => {
@@ -508,7 +504,10 @@ impl Session {
         self.relied = std::mem::take(&mut active.relied);
         match result {
             Ok(committed) => {
-                self.token = self.token.max(committed.timestamp);
+                // A statement that was only planned has shown nothing of the present.
+                if did_something {
+                    self.token = self.token.max(committed.timestamp);
+                }
                 self.end_block();
                 Ok(())
             }

@@ -2,13 +2,14 @@
 
 use super::Session;
 use super::prepared::Prepared;
-use crate::syntax::AsOf;
+use crate::syntax::{AsOf, Moment};
 use crate::transaction::{BeginOptions, Consistency};
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
+use std::borrow::Cow;
 
 /// How old `follower_read_timestamp()` is, microseconds: old enough that every replica has it.
 pub const FOLLOWER_READ_AGE_US: u64 = 4_200_000;
@@ -16,28 +17,52 @@ pub const FOLLOWER_READ_AGE_US: u64 = 4_200_000;
 const NANOSECONDS_FROM: u64 = 100_000_000_000_000_000;
 
 impl Session {
-    /// `None`: the present. `statement`: what is to be read then; without one that may be anything.
+    /// `None`: the present. `statement`: what is to be read then, and the values of its parameters; without one that may be anything.
     pub(super) fn resolve_as_of(
         &mut self,
         as_of: &AsOf,
-        statement: Option<&Prepared>,
+        statement: Option<(&Prepared, &[Value])>,
     ) -> Result<Option<Timestamp>, SqlError> {
+        let values = statement.map_or(&[][..], |(_, values)| values);
         match as_of {
-            AsOf::Negotiated(bound) => self.negotiate(bound.as_deref(), statement).map(Some),
+            AsOf::Negotiated(bound) => {
+                let bound = bound.as_ref().map(|bound| self.said(bound, values)).transpose()?;
+                self.negotiate(bound.as_deref(), statement.map(|(statement, _)| statement)).map(Some)
+            }
             AsOf::FollowerRead => Ok(Some(self.db.kv.ago(FOLLOWER_READ_AGE_US))),
-            AsOf::MaxStaleness(text) => {
-                let us = self.age_us("with_max_staleness", text)?;
+            AsOf::MaxStaleness(age) => {
+                let us = self.age_us("with_max_staleness", &self.said(age, values)?)?;
                 Ok(Some(self.fresh_within(self.db.kv.ago(us))))
             }
-            AsOf::MinTimestamp(text) => {
-                let least = self.instant(text)?;
+            AsOf::MinTimestamp(moment) => {
+                let least = self.instant(&self.said(moment, values)?)?;
                 // Nothing may be visible yet of the last moments, nor of what lies ahead of a clock that was set back.
                 if least > at(self.db.kv.now_us()).max(self.db.kv.ago(0)) {
                     return Err(SqlError::new(SqlState::INVALID_PARAMETER, "with_min_timestamp lies in the future"));
                 }
                 Ok(Some(self.fresh_within(least)))
             }
-            AsOf::Text(text) => self.instant(text).map(Some),
+            AsOf::At(moment) => self.instant(&self.said(moment, values)?).map(Some),
+        }
+    }
+
+    /// What was written, or what the parameter is that stands there.
+    fn said<'a>(&self, moment: &'a Moment, values: &[Value]) -> Result<Cow<'a, str>, SqlError> {
+        let index = match moment {
+            Moment::Text(text) => return Ok(Cow::Borrowed(text)),
+            Moment::Parameter(index) => *index,
+        };
+        let number = index + 1;
+        match values.get(index) {
+            None => Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}"))),
+            Some(Value::Null) => Err(SqlError::new(
+                SqlState(*b"22004"),
+                format!("AS OF SYSTEM TIME: the parameter ${number} is null"),
+            )
+            .hint("Give it a negative interval such as '-10s', a timestamp, or a decimal of nanoseconds since 1970.")),
+            // Whatever `IntervalStyle` is.
+            Some(Value::Interval(interval)) => Ok(Cow::Owned(format!("{} us", interval.total_us()))),
+            Some(value) => Ok(Cow::Owned(value.to_iso_text(&value.natural_type(), &self.settings.eval))),
         }
     }
 

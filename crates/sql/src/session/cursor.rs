@@ -77,8 +77,7 @@ impl Session {
             ));
         }
         let prepared = Prepared::new(text.clone(), Statement::Inner(statement.clone()), declared, 0);
-        self.ensure_active(None)?;
-        self.plan_of(&prepared)?;
+        self.plan_ahead(&prepared)?;
         self.keep_prepared(name, prepared)?;
         self.end_lone(how)?;
         Ok(Outcome::Tag("PREPARE".into()))
@@ -122,7 +121,8 @@ impl Session {
         prepared: &Prepared,
         arguments: &[String],
     ) -> Result<(Arc<dyn Plan>, Vec<Value>), SqlError> {
-        self.ensure_active(None)?;
+        let past = if self.active.is_none() { self.past_ahead(prepared) } else { None };
+        self.ensure_active(past)?;
         let plan = self.plan_of(prepared)?;
         let types = plan.parameters().to_vec();
         if types.len() != arguments.len() {
@@ -186,7 +186,7 @@ impl Session {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let prepared = Arc::new(prepared);
-        let as_of = query.as_of.as_ref().map(|a| self.time_asked(a, &prepared)).transpose()?.flatten();
+        let as_of = self.statement_as_of(&prepared, &params)?;
         self.ensure_active(as_of)?;
         let plan = self.plan_of(&prepared)?;
         if params.len() < plan.parameters().len() {

@@ -7,7 +7,6 @@ use crate::context::StatementContext;
 use crate::explain::{Done, Explained, Format, Meters, Options, Total};
 use crate::output::{Field, Output};
 use crate::plan::{Execution, Plan};
-use crate::syntax::Planned;
 use crate::transaction::{Consistency, TxnRef, TxnStats};
 use crate::types::Value;
 use crate::{SqlError, SqlState};
@@ -28,21 +27,20 @@ impl Session {
         portal: &mut Portal,
         how: How,
         options: Options,
-        statement: &Arc<Planned>,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         if !matches!(portal.state, PortalState::Ready) {
             return self.pull(portal, how.max_rows, out);
         }
         let Some(prepared) = portal.prepared.inside() else { return Err(SqlError::unsupported("this EXPLAIN")) };
-        let as_of = statement.as_of.as_ref().map(|a| self.time_asked(a, &prepared)).transpose()?.flatten();
+        let params = portal.params.clone();
+        let as_of = self.statement_as_of(&prepared, &params)?;
         self.ensure_active(as_of)?;
         let began_us = self.db.kv.now_us();
         let plan = self.plan_of(&prepared)?;
         if options.analyze && !plan.is_read_only() {
             self.refuse_in_read_only(&prepared)?;
         }
-        let params = portal.params.clone();
         if options.analyze && params.len() < plan.parameters().len() {
             let number = params.len() + 1;
             return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
@@ -65,10 +63,10 @@ impl Session {
         }
         let began_us = self.db.kv.now_us();
         let prepared = self.find_prepared(name)?.clone();
-        let as_of = prepared.planned().and_then(|planned| planned.as_of.as_ref());
-        let as_of = as_of.map(|a| self.time_asked(a, &prepared)).transpose()?.flatten();
+        let (_, params) = self.execute_arguments(name, &prepared, arguments)?;
+        let as_of = self.statement_as_of(&prepared, &params)?;
         self.ensure_active(as_of)?;
-        let (plan, params) = self.execute_arguments(name, &prepared, arguments)?;
+        let plan = self.plan_of(&prepared)?;
         if options.analyze && !plan.is_read_only() {
             self.refuse_in_read_only(&prepared)?;
         }

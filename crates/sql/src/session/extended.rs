@@ -54,7 +54,7 @@ impl Session {
         };
         if prepared.planned().is_some() {
             self.refuse_in_failed_block()?;
-            self.ensure_planned(&prepared, None).map_err(|e| prepared.place(e))?;
+            self.plan_ahead(&prepared).map_err(|e| prepared.place(e))?;
         } else {
             self.plan_inside(&prepared)?;
         }
@@ -124,7 +124,7 @@ impl Session {
         let (plan, fields) = match prepared.planned() {
             Some(_) => {
                 self.refuse_in_failed_block()?;
-                (Some(self.ensure_planned(&prepared, None)?), Vec::new())
+                (Some(self.plan_ahead(&prepared)?), Vec::new())
             }
             None => (None, self.fields_of(&prepared)?),
         };
@@ -207,7 +207,7 @@ impl Session {
             return Ok((types, self.fields_of(&prepared)?));
         }
         self.refuse_in_failed_block()?;
-        let plan = self.ensure_planned(&prepared, None)?;
+        let plan = self.plan_ahead(&prepared)?;
         Ok((parameter_oids(plan.as_ref()), plan.fields().to_vec()))
     }
 
@@ -215,7 +215,7 @@ impl Session {
     fn plan_inside(&mut self, prepared: &Prepared) -> Result<Option<Arc<dyn Plan>>, SqlError> {
         let Some(inner) = prepared.inside() else { return Ok(None) };
         self.refuse_in_failed_block()?;
-        self.ensure_planned(&inner, None).map(Some)
+        self.plan_ahead(&inner).map(Some)
     }
 
     /// The result's shape (empty: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
@@ -290,6 +290,10 @@ impl Session {
         if self.block == Block::None && self.active.is_some() {
             return self.with_limits(|session| session.commit().map_err(|e| session.name_row(e)));
         }
+        if self.block == Block::None {
+            // What was bound and not run needs no transaction to end.
+            stack::roomy(|| self.portals.end_transaction(true));
+        }
         Ok(())
     }
 
@@ -316,7 +320,7 @@ impl Session {
                 if inner.planned().is_none() {
                     return Ok(Vec::new());
                 }
-                self.ensure_planned(&inner, None)?.fields().to_vec()
+                self.plan_ahead(&inner)?.fields().to_vec()
             }
             _ => Vec::new(),
         })

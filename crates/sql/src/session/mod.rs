@@ -16,6 +16,7 @@
 //! BEGIN or COMMIT is not retried as a whole.
 
 mod active;
+mod ahead;
 mod analyze;
 mod as_of;
 mod conflict;

@@ -6,7 +6,7 @@ use crate::catalog::reliance::Recorder;
 use crate::catalog::view::View;
 use crate::output::Field;
 use crate::plan::{self, Plan, PlanContext};
-use crate::syntax::{Command, Parsed, Planned};
+use crate::syntax::{AsOf, Command, Parsed, Planned};
 use crate::transaction::Span;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
@@ -188,7 +188,7 @@ impl Session {
             kv: self.db.kv.clone(),
             statistics: self.db.sessions.statistics.clone(),
             settings: self.settings.eval.clone(),
-            parameter_hints: hints(declared)?,
+            parameter_hints: hints(declared, planned.as_of.as_ref().and_then(AsOf::parameter))?,
             pace: self.pace.clone(),
             overriding: planned.overriding,
             inference: planned.inference.clone(),
@@ -221,7 +221,8 @@ impl Session {
     }
 }
 
-fn hints(declared: &[u32]) -> Result<Vec<Option<SqlType>>, SqlError> {
+/// Types of parameters as the client declared them. The one that says a time in the past, if none was declared, is text: an interval or a timestamp.
+fn hints(declared: &[u32], time: Option<usize>) -> Result<Vec<Option<SqlType>>, SqlError> {
     let hint = |oid: &u32| match *oid {
         0 => Ok(None),
         // 705 is "unknown": to be inferred, too.
@@ -230,5 +231,10 @@ fn hints(declared: &[u32]) -> Result<Vec<Option<SqlType>>, SqlError> {
             .map(Some)
             .ok_or_else(|| SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist"))),
     };
-    declared.iter().map(hint).collect()
+    let mut hints: Vec<Option<SqlType>> = declared.iter().map(hint).collect::<Result<_, _>>()?;
+    if let Some(index) = time {
+        hints.resize(hints.len().max(index + 1), None);
+        hints[index].get_or_insert(SqlType::Text);
+    }
+    Ok(hints)
 }

@@ -8,8 +8,9 @@ use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
-use crate::syntax::{AsOf, Command, lock_words};
+use crate::syntax::{Command, lock_words};
 use crate::transaction::Isolation;
+use crate::types::Value;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use sqlparser::ast::{Query, SetExpr, Statement};
@@ -184,9 +185,7 @@ impl Session {
                     _ => self.run_ddl(ddl, commit, out)?,
                 }
             }
-            Some(Command::Explain { options, statement, .. }) => {
-                return self.run_explain(portal, how, *options, statement, out);
-            }
+            Some(Command::Explain { options, .. }) => return self.run_explain(portal, how, *options, out),
             Some(Command::ExplainExecute { options, name, arguments }) => {
                 return self.run_explain_execute(portal, how, *options, name, arguments, out);
             }
@@ -218,7 +217,7 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         if matches!(portal.state, PortalState::Ready) {
-            let as_of = self.statement_as_of(prepared)?;
+            let as_of = self.statement_as_of(prepared, &portal.params)?;
             let plan = self.ensure_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
@@ -325,27 +324,29 @@ impl Session {
         })
     }
 
-    /// The time in the past that a statement outside a block, or first in one, is to read.
-    pub(super) fn statement_as_of(&mut self, prepared: &Prepared) -> Result<Option<Timestamp>, SqlError> {
+    /// The time in the past that a statement outside a block, or first in one, is to read: one that is run, declared or explained, with these values. Where it
+    /// was only planned in the transaction so far, that begins anew; one that has done something keeps its own time.
+    pub(super) fn statement_as_of(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Value],
+    ) -> Result<Option<Timestamp>, SqlError> {
         let Some(planned) = prepared.planned() else { return Ok(None) };
-        let Some(as_of) = &planned.as_of else {
-            let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty() && !is_modifying(q));
-            if self.settings.max_staleness_us > 0 && self.block == Block::None && self.active.is_none() && query {
-                return Ok(Some(self.stale_snapshot()));
+        let time = match &planned.as_of {
+            Some(as_of) => self.resolve_as_of(as_of, Some((prepared, values)))?,
+            None => {
+                let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty() && !is_modifying(q));
+                let fresh =
+                    self.active.as_ref().is_none_or(|active| active.as_of.is_none() && active.has_done_nothing());
+                let stale = self.settings.max_staleness_us > 0 && self.block == Block::None && fresh && query;
+                stale.then(|| self.stale_snapshot())
             }
-            return Ok(None);
         };
-        self.time_asked(as_of, prepared)
-    }
-
-    /// The time of an AS OF that stands in a statement, or in one that it declares or explains: a transaction that has done something keeps its own.
-    pub(super) fn time_asked(&mut self, as_of: &AsOf, prepared: &Prepared) -> Result<Option<Timestamp>, SqlError> {
-        let time = self.resolve_as_of(as_of, Some(prepared))?;
         match (&self.active, time) {
             (None, time) => Ok(time),
             (Some(active), Some(time)) if active.as_of == Some(time) => Ok(Some(time)),
             (Some(_), None) => Ok(None),
-            (Some(active), Some(_)) if active.statements == 0 && active.savepoints.is_empty() => {
+            (Some(active), Some(_)) if active.has_done_nothing() => {
                 self.restart();
                 Ok(time)
             }

@@ -220,16 +220,38 @@ pub enum Overriding {
 /// AS OF SYSTEM TIME: an expression that is evaluated before the transaction begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AsOf {
-    /// A literal: an interval (`-10s`), a timestamp, or a decimal of nanoseconds since the Unix epoch.
-    Text(String),
+    /// An interval (`-10s`), a timestamp, or a decimal of nanoseconds since the Unix epoch.
+    At(Moment),
     /// `follower_read_timestamp()`
     FollowerRead,
     /// `with_max_staleness(interval)`
-    MaxStaleness(String),
+    MaxStaleness(Moment),
     /// `with_min_timestamp(timestamp)`
-    MinTimestamp(String),
+    MinTimestamp(Moment),
     /// `with_negotiated_timestamp([interval])`
-    Negotiated(Option<String>),
+    Negotiated(Option<Moment>),
+}
+
+impl AsOf {
+    /// The parameter that says it, counted from 0.
+    pub fn parameter(&self) -> Option<usize> {
+        match self {
+            AsOf::At(Moment::Parameter(index))
+            | AsOf::MaxStaleness(Moment::Parameter(index))
+            | AsOf::MinTimestamp(Moment::Parameter(index))
+            | AsOf::Negotiated(Some(Moment::Parameter(index))) => Some(*index),
+            _ => None,
+        }
+    }
+}
+
+/// A time, or how long ago, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// In a literal.
+    Text(String),
+    /// In a parameter of the statement, counted from 0.
+    Parameter(usize),
 }
 
 /// Modes of a transaction.

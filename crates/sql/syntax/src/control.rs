@@ -1,6 +1,6 @@
 //! Transaction control, upkeep that is not needed here, and what is refused.
 
-use super::command::{AsOf, Command, Mentions, Modes};
+use super::command::{AsOf, Command, Mentions, Modes, Moment};
 use super::ddl::ObjectKind;
 use super::drop::owned;
 use super::name::Name;
@@ -119,18 +119,22 @@ pub(super) fn as_of(r: &mut Reader) -> Result<AsOf, SqlError> {
     if let Some(text) = r.peek().and_then(string_of) {
         r.next();
         cast(r)?;
-        return Ok(AsOf::Text(text));
+        return Ok(AsOf::At(Moment::Text(text)));
+    }
+    if let Some(index) = parameter(r)? {
+        return Ok(AsOf::At(Moment::Parameter(index)));
     }
     if matches!(r.peek(), Some(Token::Number(..) | Token::Minus)) {
         let minus = r.take_token(&Token::Minus);
         let Some(Token::Number(digits, _)) = r.next() else { return Err(r.error_here()) };
-        return Ok(AsOf::Text(format!("{}{digits}", if minus { "-" } else { "" })));
+        let text = format!("{}{digits}", if minus { "-" } else { "" });
+        return Ok(AsOf::At(Moment::Text(text)));
     }
     let start = r.at;
     let word = r.identifier()?;
     if word == "timestamp" || word == "timestamptz" || word == "interval" {
         r.take("WITH TIME ZONE");
-        return Ok(AsOf::Text(r.string()?));
+        return Ok(AsOf::At(Moment::Text(r.string()?)));
     }
     r.expect_token(&Token::LParen)?;
     let as_of = match word.as_str() {
@@ -145,11 +149,25 @@ pub(super) fn as_of(r: &mut Reader) -> Result<AsOf, SqlError> {
     Ok(as_of)
 }
 
-fn argument(r: &mut Reader) -> Result<String, SqlError> {
+fn argument(r: &mut Reader) -> Result<Moment, SqlError> {
+    if let Some(index) = parameter(r)? {
+        return Ok(Moment::Parameter(index));
+    }
     let _ = r.take("INTERVAL") || r.take("TIMESTAMP") || r.take("TIMESTAMPTZ");
     let text = r.string()?;
     cast(r)?;
-    Ok(text)
+    Ok(Moment::Text(text))
+}
+
+/// `$1`, with or without a cast, counted from 0.
+fn parameter(r: &mut Reader) -> Result<Option<usize>, SqlError> {
+    let Some(Token::Placeholder(text)) = r.peek() else { return Ok(None) };
+    // The protocol has 16 bits for how many there are.
+    let number = text.strip_prefix('$').and_then(|digits| digits.parse::<u16>().ok());
+    let index = number.and_then(|number| number.checked_sub(1)).ok_or_else(|| r.error_here())?;
+    r.next();
+    cast(r)?;
+    Ok(Some(usize::from(index)))
 }
 
 fn cast(r: &mut Reader) -> Result<(), SqlError> {

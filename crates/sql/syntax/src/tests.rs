@@ -65,7 +65,7 @@ fn what_the_library_cannot_read_is_taken_out() {
     let Command::Planned(p) = one("select * from t as of system time '-10s' where a = 1 for no key update") else {
         panic!()
     };
-    assert_eq!(p.as_of, Some(AsOf::Text("-10s".into())));
+    assert_eq!(p.as_of, Some(AsOf::At(Moment::Text("-10s".into()))));
     // A mark stands for the words: see `key_lock`.
     assert_eq!(p.statement.to_string(), "SELECT * FROM t WHERE a = 1 FOR UPDATE OF \"\0key\"");
     let Command::Planned(p) = one("select * from t as of system time follower_read_timestamp()") else { panic!() };

@@ -1,5 +1,6 @@
 //! What golden scripts cannot tell: conflicts, retries, large loads, the commit inside an execution.
 
+mod ahead;
 mod catalog;
 mod checks;
 mod choice;
