@@ -123,6 +123,10 @@ counters! {
     snapshots_too_old,
     /// Reads of the past that a replica here answered that does not lead.
     follower_reads,
+    /// Reads of the past that the nearest replica answered, on another node, and not who leads.
+    near_reads,
+    /// Reads of the past for which the nearest replica was asked in vain: it had not resolved them, or said nothing.
+    near_reads_in_vain,
     /// Snapshots that the leaders of a query were asked for (`cluster::settled`).
     snapshots_negotiated,
 }

@@ -103,6 +103,8 @@ switches! {
     release_below_reads: set_release_below_reads,
     /// A replica serves all that is closed, prepared or not (design 4a.7).
     closed_is_resolved: set_closed_is_resolved,
+    /// A replica that is asked as the nearest answers, whether it has resolved the snapshot or not (`near`, invariant 1).
+    answer_unresolved: set_answer_unresolved,
     /// A store of a cluster forgets what its shell wants, whatever its ranges' logs say (design 4a.8).
     collect_unlogged: set_collect_unlogged,
     /// A store refuses a range whose threshold is below its own, though it forgot nothing of it (design 4a.8).

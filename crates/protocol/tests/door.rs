@@ -127,6 +127,7 @@ fn bodies() -> Vec<Body> {
             request: Request::Settled { span: Span::new("a", ""), least: at(7) },
         },
         Body::Answer { id: 8, answer: Answer::Settled(at(9)) },
+        Body::Near { id: 8, range: RangeId(9), request: Request::Present { key: key("a") } },
     ];
     requests.chain(answers).chain(others).chain(later).collect()
 }

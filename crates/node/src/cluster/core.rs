@@ -17,6 +17,7 @@ use super::gateway::Gateway;
 use super::gather::Gathering;
 use super::holds::Holds;
 use super::locks::Holder;
+use super::near::Near;
 use super::post::Post;
 use super::routes::Routes;
 use super::seam::{Class, ClusterOptions, Input, Message, NodeId, Outputs};
@@ -93,6 +94,7 @@ pub(crate) struct Core<E> {
     pub shards: BTreeMap<RangeId, Shard>,
     pub routes: Routes,
     pub gateway: Gateway,
+    pub near: Near,
     pub silence: Silence,
     pub gathering: Gathering,
     pub committing: BTreeMap<TxnId, Committing>,
@@ -430,6 +432,7 @@ impl<E: Engine> Core<E> {
             }
             Body::Request { id, range, request } => self.serve(now, Asker::Peer(from, id), range, request)?,
             Body::Relay { id, range, request } => self.relay(from, id, range, request),
+            Body::Near { id, range, request } => self.asked_as_nearest(now, Asker::Peer(from, id), range, request)?,
             Body::Answer { id, answer } => self.todo.push_back(Work::Answered(id, from, answer)),
             Body::Locks { txns } => {
                 for txn in txns.into_iter().filter(|txn| txn.node == from.0) {

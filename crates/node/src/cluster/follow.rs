@@ -11,8 +11,10 @@
 //! 4. `LAGS_US` is longer than what is closed lies behind and `hears` believes in a peer that is gone, together: a range that loses its majority counts before it lags.
 //!
 //! Who wants the freshest snapshot that costs no round trip ([`Member::freshest`]: bounded staleness) gets the oldest that a replica here has resolved. Ranges
-//! whose replicas here lag behind what he accepts do not count, and those that are led here or have no replica here do not either: their leaders answer
+//! whose replicas here lag behind what he accepts do not count, and those that are led here do not either: their leaders answer
 //! for whatever snapshot comes of it. So one range that lags costs round trips to that range, and staleness of no other.
+//!
+//! Where some range has no replica here, what lies `ELSEWHERE_US` back counts as well: the nearest replica has that (`near`).
 //!
 //! Who sets no bound wants to be served whoever is there ([`Member::freshest_alone`]): every range counts for him by what its replica here has resolved, also what is led
 //! here, because what was shown once at a leader's word nobody can show when its lease is over and no other leader comes. A range counts however far it lags, unless a majority of it is heard: it is then
@@ -27,6 +29,8 @@ use store::{Engine, StoreError};
 
 /// A replica that has not resolved what is so old lags, microseconds: 10 s.
 const LAGS_US: u64 = 10_000_000;
+/// So old is what a replica elsewhere has resolved for certain that does not lag, microseconds: what leaders close, and time for word of it.
+const ELSEWHERE_US: u64 = 4_200_000;
 
 /// What the replicas here had resolved when that was last asked.
 #[derive(Debug, Default)]
@@ -52,6 +56,11 @@ impl<E: Engine> Core<E> {
                 if self.others_hold(*range) && (resolved >= lags_below || !self.hears_majority(*range)) {
                     here.alone.push(resolved);
                 }
+            }
+            if self.routes.ranges().any(|range| !self.shards.contains_key(&range)) {
+                let at = Timestamp::new(now.interval.earliest().physical_us().saturating_sub(ELSEWHERE_US), 0);
+                here.followed.push(at);
+                here.alone.push(at);
             }
             here.followed.sort_unstable();
             here.alone.sort_unstable();

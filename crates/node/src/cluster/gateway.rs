@@ -76,11 +76,16 @@ pub(crate) struct Call {
     pub owner: Owner,
     pub sent_to: Option<NodeId>,
     sent_tick: u64,
+    /// When it was sent last, nanoseconds of this machine's own clock.
+    sent_ns: u64,
     pub alive_tick: u64,
     /// Who was asked last although nothing says that he replicates it.
     anybody: Option<NodeId>,
     hops: usize,
-    copies: usize,
+    pub copies: usize,
+    /// Who was asked last as the nearest replica, whoever leads; and whether anybody was (`near`).
+    pub near: Option<NodeId>,
+    pub near_tried: bool,
     /// Who may lead, by the last answer, where nothing else is known of the range.
     hint: Option<NodeId>,
     /// Who was last to ask in its place, and whom.
@@ -115,6 +120,11 @@ impl Call {
     /// Whether it may end without an answer: a coordinator guesses nothing.
     fn may_give_up(&self) -> bool {
         !matches!(self.owner, Owner::Coordinator(_))
+    }
+
+    /// Whoever was asked as the nearest replica is not waited for any more: it is as if the call had not gone out.
+    pub fn leave_nearest(&mut self) {
+        (self.near, self.sent_to, self.copies) = (None, None, 0);
     }
 
     /// Whether nobody can have heard of it.
@@ -167,6 +177,9 @@ impl<E: Engine> Core<E> {
             owner,
             sent_to: None,
             sent_tick: self.ticks,
+            sent_ns: 0,
+            near: None,
+            near_tried: false,
             alive_tick: self.ticks,
             anybody: None,
             hops: 0,
@@ -206,7 +219,7 @@ impl<E: Engine> Core<E> {
     pub fn dispatch(&mut self, now: &Reading, id: u64) -> Result<(), StoreError> {
         let ticks = self.ticks;
         let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return Ok(()) };
-        call.sent_tick = ticks;
+        (call.sent_tick, call.sent_ns) = (ticks, now.now_ns);
         let (range, request) = (call.range, &call.request);
         let follows = self.shards.get(&range).is_some_and(|shard| shard.led.is_none());
         if follows && matches!(request, Request::Get { .. } | Request::Scan { .. }) {
@@ -216,6 +229,10 @@ impl<E: Engine> Core<E> {
                 self.finish(now, id, Ok((self.options.node, answer)));
                 return Ok(());
             }
+        }
+        if let Some(nearest) = self.nearest(now, id) {
+            self.ask_nearest(now, id, nearest);
+            return Ok(());
         }
         if self.gateway.calls.get(&id).is_some_and(|call| call.is_new() && self.out_of_reach(range, call.hasty)) {
             self.give_up(now, id);
@@ -318,6 +335,10 @@ impl<E: Engine> Core<E> {
         let ticks = self.ticks;
         self.gateway.mute.remove(&from);
         let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return };
+        let reads = matches!(call.request, Request::Get { .. } | Request::Scan { .. });
+        if reads && call.sent_to == Some(from) && call.copies == 1 && !call.told_to_wait {
+            self.near.took(from, now.now_ns.saturating_sub(call.sent_ns), ticks);
+        }
         match answer {
             Answer::Waiting => {
                 call.alive_tick = ticks;
@@ -330,6 +351,11 @@ impl<E: Engine> Core<E> {
                     return;
                 }
                 let hint = hint.map(NodeId).filter(|hint| *hint != from);
+                if self.nearest_lags(id, from, hint) {
+                    self.todo.push_back(Work::Dispatch(id));
+                    return;
+                }
+                let Some(call) = self.gateway.calls.get_mut(&id) else { return };
                 call.hops += 1;
                 let again = call.hops <= HOPS_MAX;
                 self.routes.set_leader(call.range, hint);
@@ -369,6 +395,7 @@ impl<E: Engine> Core<E> {
                 }
                 // Who relays asks whom it knows to lead, or leads itself: nobody can say whose answer it is. What was meant is no evidence.
                 let relayed = call.relays.contains(&from);
+                let near = call.near == Some(from);
                 let meant = call.via.map(|(_, at)| at);
                 let by = match relayed {
                     false => from,
@@ -382,10 +409,13 @@ impl<E: Engine> Core<E> {
                         true => self.lock_granted_by_somebody(txn, range, [Some(from), meant], held),
                     }
                 }
-                if !relayed {
+                if !relayed && !near {
                     self.routes.set_leader(range, Some(from));
                 }
-                self.spoke(range);
+                match near {
+                    true => self.counters.near_reads.one(),
+                    false => self.spoke(range),
+                }
                 self.finish(now, id, Ok((by, answer)));
             }
         }
@@ -530,8 +560,10 @@ impl<E: Engine> Core<E> {
                 self.routes.set_leader(call.range, None);
                 self.gateway.mute.extend(believed.map(|silent| (silent, ticks)));
             }
+            self.nearest_is_silent(id);
             self.todo.push_back(Work::Dispatch(id));
         }
+        self.tick_near();
         if ticks.is_multiple_of(LOCKS_ALIVE_TICKS) {
             let mut alive: BTreeMap<NodeId, Vec<TxnId>> = BTreeMap::new();
             for (txn, known) in &self.gateway.locked_on {

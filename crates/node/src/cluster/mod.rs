@@ -70,6 +70,7 @@ mod holds;
 mod installing;
 mod locks;
 mod member;
+mod near;
 mod opening;
 mod post;
 mod propose;

@@ -149,6 +149,7 @@ impl<E: Engine> Opening<E> {
             shards,
             routes,
             gateway: Gateway::default(),
+            near: Default::default(),
             silence: Silence::default(),
             committing: BTreeMap::new(),
             sending: BTreeMap::new(),

@@ -85,6 +85,11 @@ impl Routes {
         parts
     }
 
+    /// All ranges that are known.
+    pub fn ranges(&self) -> impl Iterator<Item = RangeId> + '_ {
+        self.ranges.keys().copied()
+    }
+
     pub fn get(&self, range: RangeId) -> Option<&Route> {
         self.ranges.get(&range)
     }

@@ -10,6 +10,7 @@ mod holds;
 mod joins;
 mod links;
 mod moved;
+mod near;
 mod negotiated;
 mod one_range;
 mod operations;

@@ -58,6 +58,8 @@ pub struct Weather {
     pub late_us: u64,
     pub sync_us: (u64, u64),
     pub cuts: BTreeSet<(u32, u32)>,
+    /// Links that take so much longer, both ways, microseconds.
+    pub far: BTreeMap<(u32, u32), u64>,
 }
 
 impl Weather {
@@ -70,6 +72,7 @@ impl Weather {
             late_us: 0,
             sync_us: (500, 501),
             cuts: BTreeSet::new(),
+            far: BTreeMap::new(),
         }
     }
     pub fn rough() -> Self {
@@ -81,6 +84,7 @@ impl Weather {
             late_us: 2_000_000,
             sync_us: (100, 8_000),
             cuts: BTreeSet::new(),
+            far: BTreeMap::new(),
         }
     }
 }
@@ -444,7 +448,9 @@ impl World {
             let (least, most) = self.weather.latency_us;
             let late =
                 if self.rng.percent(self.weather.late_percent) { self.rng.below(self.weather.late_us) } else { 0 };
-            let latency_us = least + self.rng.below(most - least) + late;
+            let (from, to) = (message.from.0, message.to.0);
+            let far = self.weather.far.get(&(from.min(to), from.max(to))).copied().unwrap_or(0);
+            let latency_us = least + self.rng.below(most - least) + late + far;
             self.later(latency_us, Event::Deliver(message.clone()));
         }
     }

@@ -4,7 +4,7 @@
 //! version u8 | cluster u64 | from | to | flags u8 | [earliest u64 | latest u64] | accuses | kind u8 | body
 //! ```
 
-use super::{Answer, Request, Returned, VERSION_OF_SESSION_LOCKS, words};
+use super::{Answer, Request, Returned, VERSION_OF_NEAR_READS, VERSION_OF_SESSION_LOCKS, words};
 use crate::log::raft::{self, Envelope};
 use crate::txn::{RangeId, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -23,6 +23,7 @@ const VICTIM: u8 = 7;
 const OLDEST: u8 = 8;
 const RELAY: u8 = 9;
 const FORWARD: u8 = 10;
+const NEAR: u8 = 11;
 
 /// What a frame says of its sender's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +50,15 @@ pub enum Body {
     },
     /// A request for the leader of a range whom the sender does not hear: the receiver asks in its place, and passes on the answer.
     Relay {
+        /// Its number, of the sender's.
+        id: u64,
+        /// The range.
+        range: RangeId,
+        /// What is asked.
+        request: Request,
+    },
+    /// A read of the past for the replica at the receiver, whether it leads or not.
+    Near {
         /// Its number, of the sender's.
         id: u64,
         /// The range.
@@ -193,6 +203,7 @@ impl Body {
     pub fn needs_version(&self) -> u16 {
         match self {
             Body::Request { request, .. } | Body::Relay { request, .. } => request.needs_version(),
+            Body::Near { request, .. } => request.needs_version().max(VERSION_OF_NEAR_READS),
             Body::Forward { .. } => VERSION_OF_SESSION_LOCKS,
             Body::Answer { answer, .. } => answer.needs_version(),
             _ => 1,
@@ -213,8 +224,14 @@ impl Body {
                 w.byte(ENVELOPE);
                 w.bytes(&envelope.encode());
             }
-            Body::Request { id, range, request } | Body::Relay { id, range, request } => {
-                w.byte(if matches!(self, Body::Relay { .. }) { RELAY } else { REQUEST });
+            Body::Request { id, range, request }
+            | Body::Relay { id, range, request }
+            | Body::Near { id, range, request } => {
+                w.byte(match self {
+                    Body::Relay { .. } => RELAY,
+                    Body::Near { .. } => NEAR,
+                    _ => REQUEST,
+                });
                 w.fixed(*id);
                 w.number(range.0);
                 request.write(w);
@@ -262,12 +279,13 @@ impl Body {
                 })?;
                 Body::Envelope(envelope)
             }
-            kind @ (REQUEST | RELAY) => {
+            kind @ (REQUEST | RELAY | NEAR) => {
                 let id = r.fixed("request's number")?;
                 let range = RangeId(r.number("range")?);
                 let request = Request::read(r)?;
                 match kind {
                     REQUEST => Body::Request { id, range, request },
+                    NEAR => Body::Near { id, range, request },
                     _ => Body::Relay { id, range, request },
                 }
             }

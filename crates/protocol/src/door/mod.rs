@@ -19,6 +19,8 @@
 /// The version of the cluster in which requests about locks of sessions ([`Request::Hold`], [`Request::Keep`]) and word by way of a third
 /// ([`Body::Forward`]) are new. (Which one is in force, and who raises it, is the nodes' business.)
 pub const VERSION_OF_SESSION_LOCKS: u16 = 3;
+/// The version of the cluster in which [`Body::Near`] is new.
+pub const VERSION_OF_NEAR_READS: u16 = 3;
 /// The version of the cluster in which [`Request::Settled`] is new.
 pub const VERSION_OF_NEGOTIATION: u16 = 3;
 
