@@ -6,21 +6,30 @@ use sim::Show;
 use sim::nodes::Choice;
 use sim::scenario::{Controls, Outcome, find, run};
 
-fn outcome(seed: u64, consistency: Consistency, uncertainty: Uncertainty, judged_as: Recency) -> Outcome {
+fn chosen(seed: u64, choice: Choice) -> Outcome {
     let scenario = find("fast/nodes").expect("it is there").remove(0);
-    let choice = Some(Choice { consistency, uncertainty, judged_as });
-    run(&scenario, seed, &Controls { choice, ..Controls::default() }, Show::Nothing)
+    run(&scenario, seed, &Controls { choice: Some(choice), ..Controls::default() }, Show::Nothing)
+}
+
+fn outcome(seed: u64, consistency: Consistency, uncertainty: Uncertainty, judged_as: Recency) -> Outcome {
+    chosen(seed, Choice { consistency, uncertainty, stale: false, judged_as })
 }
 
 #[track_caller]
 fn shows(consistency: Consistency, own: Recency, promised_by_the_next: Recency, anomaly: Anomaly) {
+    let of = |judged_as| Choice { consistency, uncertainty: Uncertainty::Dynamic, stale: false, judged_as };
+    breaks(of(promised_by_the_next), anomaly, of(own));
+}
+
+/// In some run it breaks the promise of another, and the checker names it; its own it keeps in the same run.
+#[track_caller]
+fn breaks(anothers: Choice, anomaly: Anomaly, own: Choice) {
     const SEEDS: u64 = 10;
-    let broken = (0..SEEDS).map(|seed| outcome(seed, consistency, Uncertainty::Dynamic, promised_by_the_next));
-    let found = broken.into_iter().find(|outcome| !outcome.is_good());
-    let found = found.unwrap_or_else(|| panic!("{consistency:?} kept {promised_by_the_next:?} for {SEEDS} seeds"));
-    assert!(found.verdict.has(anomaly), "{consistency:?}: {:?}\n{}", found.failure, found.verdict);
-    let kept = outcome(found.seed, consistency, Uncertainty::Dynamic, own);
-    assert!(kept.is_good(), "{consistency:?} breaks its own promise: {:?}\n{}", kept.failure, kept.verdict);
+    let found = (0..SEEDS).map(|seed| chosen(seed, anothers)).find(|outcome| !outcome.is_good());
+    let found = found.unwrap_or_else(|| panic!("{anothers:?}: kept for {SEEDS} seeds"));
+    assert!(found.verdict.has(anomaly), "{anothers:?}: {:?}\n{}", found.failure, found.verdict);
+    let kept = chosen(found.seed, own);
+    assert!(kept.is_good(), "{own:?} breaks its own promise: {:?}\n{}", kept.failure, kept.verdict);
 }
 
 #[test]
@@ -46,6 +55,18 @@ fn token_does_not_see_what_others_were_told() {
 #[test]
 fn none_does_not_see_what_its_own_session_saw() {
     shows(Consistency::None, Recency::Any, Recency::Token, Anomaly::Session);
+}
+
+/// It reads the past, as fresh as it is here: not what was acknowledged a moment ago, to whomever. What its own session saw and wrote it sees.
+#[test]
+fn stale_does_not_see_what_was_just_acknowledged() {
+    let judged_as = |judged_as| Choice {
+        consistency: Consistency::Token,
+        uncertainty: Uncertainty::Dynamic,
+        stale: true,
+        judged_as,
+    };
+    breaks(judged_as(Recency::Hybrid), Anomaly::StaleRead, judged_as(Recency::Token));
 }
 
 /// 000, section 2.5: a static offset makes restarts that a measured bound spares. What is necessary does not depend on it.

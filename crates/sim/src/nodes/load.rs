@@ -35,6 +35,19 @@ pub enum Deed {
     End,
 }
 
+impl Deed {
+    /// Whether it takes no lock and writes nothing.
+    pub fn only_reads(&self) -> bool {
+        match self {
+            Deed::Plain(step) => {
+                !matches!(step, Step::Lock(_) | Step::Put(_) | Step::Add(..) | Step::Parent(..) | Step::Refer(_))
+            }
+            Deed::Negotiate | Deed::List(_) | Deed::See => true,
+            Deed::Append(_) | Deed::Row(_) | Deed::Next | Deed::End => false,
+        }
+    }
+}
+
 /// What a session will do.
 #[derive(Clone, Debug)]
 pub struct Task {

@@ -91,6 +91,8 @@ pub struct Choice {
     pub consistency: Consistency,
     /// Where the uncertainty of `hybrid` ends.
     pub uncertainty: Uncertainty,
+    /// `stale`: those that only read take the freshest that the replicas here have. The others are judged by their consistency.
+    pub stale: bool,
     /// What is asked of them.
     pub judged_as: Recency,
 }

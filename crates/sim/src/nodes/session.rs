@@ -179,6 +179,8 @@ impl Session {
         if let Some(choice) = choice {
             (options.consistency, options.uncertainty) = (choice.consistency, choice.uncertainty);
         }
+        let stale = choice.is_some_and(|choice| choice.stale);
+        let only_reads = task.deeds.iter().all(Deed::only_reads);
         let negotiates = matches!(task.deeds.first(), Some(Deed::Negotiate));
         if negotiates {
             // What it begins as only asks.
@@ -186,6 +188,8 @@ impl Session {
         } else if task.past_us > 0 {
             let at = now.interval.earliest().physical_us().saturating_sub(task.past_us);
             options.as_of = Some(Timestamp::new(at, 0));
+        } else if stale && only_reads {
+            options.as_of = Some(turn.member.freshest_alone(&now, self.token));
         }
         let txn = match Transaction::begin(turn.member, &now, &options) {
             Ok(txn) => txn,
@@ -206,7 +210,8 @@ impl Session {
             },
             recency: match choice {
                 _ if task.past_us > 0 => Recency::Any,
-                Some(choice) => choice.judged_as,
+                Some(choice) if only_reads || !stale => choice.judged_as,
+                Some(choice) => recency(choice.consistency),
                 None => recency(txn.stats().consistency),
             },
             began: turn.place.true_ns,
