@@ -1,10 +1,13 @@
 //! Each mode promises less than the one before it, and costs less: what it does not promise it does not keep, and the checker names it.
 
 use checker::{Anomaly, Recency};
-use node::{Consistency, Uncertainty};
+use node::{Consistency, Sabotage, Uncertainty};
 use sim::Show;
 use sim::nodes::Choice;
 use sim::scenario::{Controls, Outcome, find, run};
+
+/// Runs of a liar: it is fenced in each, and in some of them recency breaks before that.
+const LIARS: u64 = 3;
 
 fn chosen(seed: u64, choice: Choice) -> Outcome {
     let scenario = find("fast/nodes").expect("it is there").remove(0);
@@ -67,6 +70,41 @@ fn stale_does_not_see_what_was_just_acknowledged() {
         judged_as,
     };
     breaks(judged_as(Recency::Hybrid), Anomaly::StaleRead, judged_as(Recency::Token));
+}
+
+fn of_a_liar(seed: u64, nodes: Option<fn(&Sabotage)>) -> Outcome {
+    let scenario = find("fast/nodes-liar").expect("it is there").remove(0);
+    run(&scenario, seed, &Controls { nodes, ..Controls::default() }, Show::Nothing)
+}
+
+const BROKE: &str = "recency broke with a bound, and was named";
+const PROVED: &str = "a liar was proved wrong by its peers";
+const FENCED: &str = "fenced_handovers";
+
+/// A bound that lies: isolation holds in every run, its peers prove the liar wrong, and it hands over what it leads. In some of these runs recency breaks before that, and the checker names it.
+/// (That nobody else is proved wrong is looked at wherever a level changes.)
+#[test]
+fn a_liar_breaks_recency_and_not_isolation_and_is_fenced() {
+    let mut whole = 0;
+    for seed in 0..LIARS {
+        let outcome = of_a_liar(seed, None);
+        assert!(outcome.is_good(), "seed {seed}: {:?}\n{}", outcome.failure, outcome.verdict);
+        let names = [Anomaly::StaleRead, Anomaly::RealTime];
+        let others: Vec<_> = outcome.recency.found.iter().filter(|(kind, _)| !names.contains(kind)).collect();
+        assert!(others.is_empty(), "seed {seed}: {others:?}");
+        assert!(outcome.probes.count(PROVED) > 0, "seed {seed}: nobody proved it wrong");
+        assert!(outcome.probes.count(FENCED) > 0, "seed {seed}: it kept what it led");
+        whole += u32::from(outcome.probes.count(BROKE) > 0);
+    }
+    assert!(whole > 0, "no run of {LIARS} shows it all");
+}
+
+/// What a node whose clock is not believed leads it keeps, if it is told to: then nothing shows that it was fenced.
+#[test]
+fn a_liar_that_keeps_what_it_leads_is_seen() {
+    let outcome = of_a_liar(1, Some(|s| s.set_keep_when_fenced(true)));
+    assert!(outcome.probes.count(PROVED) > 0, "{:?}", outcome.failure);
+    assert_eq!(outcome.probes.count(FENCED), 0);
 }
 
 /// 000, section 2.5: a static offset makes restarts that a measured bound spares. What is necessary does not depend on it.

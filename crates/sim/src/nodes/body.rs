@@ -5,7 +5,7 @@ use super::{Nodes, machine_of};
 use crate::cluster::{Act, Class, Input, Place};
 use crate::machine::{Engine, Failure};
 use bytes::Bytes;
-use clock::{Reading, Timestamp};
+use clock::{Level, Reading, Reason, Timestamp};
 use node::cluster::{
     Class as NodeClass, Input as Told, Member, Message, NodeId, Outgoing, Outputs, Record, RecordNumber,
 };
@@ -58,14 +58,30 @@ pub struct Body {
     seen: Reading,
     /// What the node's counters were when they were looked at last.
     counted: BTreeMap<&'static str, u64>,
+    /// Peers can have proof that its bound is broken.
+    may_be_proved: bool,
 }
 
 impl Body {
-    pub fn new(member: Arc<Member<Engine>>, log: Log) -> Self {
+    pub fn new(member: Arc<Member<Engine>>, log: Log, may_be_proved: bool) -> Self {
         let (waiting, syncing, held, woken, due, handovers, ticks, counted) = Default::default();
         let durable = RecordNumber(log.durable());
         let seen = Reading::exact(0);
-        Body { member, log, waiting, syncing, durable, held, woken, due, handovers, ticks, seen, counted }
+        Body {
+            member,
+            log,
+            waiting,
+            syncing,
+            durable,
+            held,
+            woken,
+            due,
+            handovers,
+            ticks,
+            seen,
+            counted,
+            may_be_proved,
+        }
     }
 
     /// It has just opened.
@@ -213,6 +229,12 @@ impl Body {
         }
         for change in out.clock_changes {
             place.note(change.to_string());
+            if matches!((change.to, change.reason), (Level::Untrusted, Reason::Proofs { .. })) {
+                if !self.may_be_proved {
+                    return Err(Failure(format!("fenced although its bound holds: {change}")));
+                }
+                place.probes.hit("a liar was proved wrong by its peers");
+            }
         }
         if let Some(due) = out.timer.filter(|due| self.due.is_none_or(|known| *due < known)) {
             self.due = Some(due);

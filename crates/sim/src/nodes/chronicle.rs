@@ -53,6 +53,8 @@ pub struct Judged {
     pub begun: usize,
     /// Unknown outcomes that were committed after all.
     pub unknown: usize,
+    /// Where bounds are broken, what became of recency: all that would be wrong if they held.
+    pub recency: Verdict,
 }
 
 impl Chronicle {
@@ -164,13 +166,22 @@ impl Chronicle {
         settle(&mut self.history, &stored, &mut verdict);
         let total = FIRST_BALANCE * (ACCOUNTS.end - ACCOUNTS.start).cast_signed();
         let bank = Some(Bank { accounts: ACCOUNTS, total });
-        let promises = Promises { bounds_hold: self.bounds_hold, bank };
-        verdict.found.extend(checker::judge(&self.history, &promises).found);
-        let real_time = appends::Promises { real_time: self.bounds_hold };
-        verdict.found.extend(appends::judge(&self.lists, &last, real_time).found);
+        let judge = |bounds_hold: bool| {
+            let mut found = checker::judge(&self.history, &Promises { bounds_hold, bank: bank.clone() }).found;
+            let lists = appends::judge(&self.lists, &last, appends::Promises { real_time: bounds_hold });
+            found.extend(lists.found);
+            found
+        };
+        let found = judge(self.bounds_hold);
+        let mut recency = Verdict::default();
+        if !self.bounds_hold {
+            recency.found = judge(true);
+            recency.found.retain(|case| !found.contains(case));
+        }
+        verdict.found.extend(found);
         let outcomes = self.history.txns.iter().map(|txn| txn.outcome).chain(self.lists.iter().map(|txn| txn.outcome));
         let committed = outcomes.filter(|outcome| *outcome == Outcome::Committed).count();
         let begun = self.history.txns.len() + self.lists.len();
-        Ok(Judged { verdict, committed, begun, unknown })
+        Ok(Judged { verdict, committed, begun, unknown, recency })
     }
 }

@@ -24,7 +24,7 @@ use crate::references;
 use body::Body;
 use bytes::Bytes;
 use checker::{Key, Recency};
-use clock::Timestamp;
+use clock::{LadderLimits, Timestamp};
 use node::cluster::{Founding, Message, NodeId, VERSION_MAX, VERSION_MIN};
 use node::{Consistency, Sabotage, Uncertainty};
 use protocol::door::Frame;
@@ -103,6 +103,8 @@ pub struct Nodes {
     pub(self) prepare: Option<Prepare>,
     /// All but the lists, and what fills them, begin so.
     pub choice: Option<Choice>,
+    /// The machines whose clocks may be further off than they say.
+    pub liars: Vec<bool>,
     /// What was acknowledged of each key: its timestamp, and when by true time.
     pub(self) acknowledged: BTreeMap<Key, Vec<(u64, u64)>>,
     /// How often each machine came back empty: it is another node then.
@@ -136,6 +138,7 @@ impl Nodes {
         Nodes {
             prepare,
             choice: None,
+            liars: vec![false; machines],
             acknowledged: BTreeMap::new(),
             lives: vec![0; machines],
             engines: (0..machines).map(|_| Engine::default()).collect(),
@@ -205,6 +208,12 @@ impl Nodes {
     /// Whether a node is on a machine now.
     pub(self) fn is_current(&self, node: NodeId) -> bool {
         node == self.node_of(machine_of(node))
+    }
+
+    /// Whether peers can have proof against a machine's clock: it lies, or as many others do as it takes.
+    pub(self) fn may_be_proved(&self, machine: usize) -> bool {
+        let others = (0..self.liars.len()).filter(|other| *other != machine && self.liars[*other]).count();
+        self.liars[machine] || others >= LadderLimits::default().fence_peers
     }
 
     /// How many replicas a range has.

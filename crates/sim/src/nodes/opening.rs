@@ -73,7 +73,7 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
         opening.replay(*position, record).map_err(|e| fail(&e))?;
     }
     let member = opening.finish(&place.now).map_err(|e| fail(&e))?;
-    let mut body = Body::new(member, log);
+    let mut body = Body::new(member, log, system.may_be_proved(place.machine));
     body.begin(system, place)?;
     Ok(body)
 }

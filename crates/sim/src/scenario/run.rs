@@ -51,6 +51,8 @@ pub struct Outcome {
     pub virtual_ns: u64,
     /// Rare paths.
     pub probes: Probes,
+    /// What became of recency where the bounds of clocks are broken.
+    pub recency: Verdict,
 }
 
 impl Outcome {
@@ -102,6 +104,7 @@ fn whole_nodes(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) 
     let (sessions, machines) = (scenario.sessions.clone(), scenario.machines);
     let mut system = Nodes::new(sessions, machines, seed, controls.nodes, is_honest(scenario));
     system.choice = controls.choice;
+    system.liars = (0..machines).map(|m| !scenario.clocks[m % scenario.clocks.len()].keeps_its_bound()).collect();
     let mut world = Cluster::new(scenario.layout(), system, Rng::new(seed), Trace::new(START_NS, show));
     let mut failure = world.run().err().map(|Failure(why)| why);
     let (events, virtual_ns) = world.pace();
@@ -120,6 +123,7 @@ fn whole_nodes(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) 
         failure = failure.or_else(|| too_little(scenario, judged.committed, judged.begun));
     }
     world.probes.add("an unknown outcome was settled", judged.unknown as u64);
+    world.probes.add("recency broke with a bound, and was named", judged.recency.found.len() as u64);
     let Cluster { trace, probes, .. } = world;
     Outcome {
         scenario: scenario.name.clone(),
@@ -134,6 +138,7 @@ fn whole_nodes(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) 
         events,
         virtual_ns,
         probes,
+        recency: judged.recency,
     }
 }
 
@@ -152,6 +157,7 @@ fn alone(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) -> Out
         events: report.events,
         virtual_ns: report.virtual_ns,
         probes: report.probes,
+        recency: Verdict::default(),
     }
 }
 
@@ -186,5 +192,6 @@ fn registers(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) ->
         events,
         virtual_ns,
         probes,
+        recency: Verdict::default(),
     }
 }
