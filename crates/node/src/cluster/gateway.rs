@@ -83,9 +83,11 @@ pub(crate) struct Call {
     anybody: Option<NodeId>,
     hops: usize,
     pub copies: usize,
-    /// Who was asked last as the nearest replica, whoever leads; and whether anybody was (`near`).
+    /// Who is asked as the nearest replica, whoever leads; and whether anybody was (`near`).
     pub near: Option<NodeId>,
     pub near_tried: bool,
+    /// Who was asked so, even if he is not waited for any more: his answer may still come, and says nothing of who leads.
+    pub near_asked: Option<NodeId>,
     /// Who may lead, by the last answer, where nothing else is known of the range.
     hint: Option<NodeId>,
     /// Who was last to ask in its place, and whom.
@@ -125,6 +127,21 @@ impl Call {
     /// Whoever was asked as the nearest replica is not waited for any more: it is as if the call had not gone out.
     pub fn leave_nearest(&mut self) {
         (self.near, self.sent_to, self.copies) = (None, None, 0);
+    }
+
+    /// Whether whoever leads said that it has to wait.
+    pub fn was_told_to_wait(&self) -> bool {
+        self.told_to_wait
+    }
+
+    /// How long ago it was sent last, nanoseconds.
+    pub fn waited_ns(&self, now: &Reading) -> u64 {
+        now.now_ns.saturating_sub(self.sent_ns)
+    }
+
+    /// How many ticks ago it was sent last.
+    pub fn sent_for(&self, ticks: u64) -> u64 {
+        ticks.saturating_sub(self.sent_tick)
     }
 
     /// Whether nobody can have heard of it.
@@ -180,6 +197,7 @@ impl<E: Engine> Core<E> {
             sent_ns: 0,
             near: None,
             near_tried: false,
+            near_asked: None,
             alive_tick: self.ticks,
             anybody: None,
             hops: 0,
@@ -336,8 +354,11 @@ impl<E: Engine> Core<E> {
         self.gateway.mute.remove(&from);
         let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return };
         let reads = matches!(call.request, Request::Get { .. } | Request::Scan { .. });
-        if reads && call.sent_to == Some(from) && call.copies == 1 && !call.told_to_wait {
-            self.near.took(from, now.now_ns.saturating_sub(call.sent_ns), ticks);
+        let near = call.near == Some(from);
+        // A late answer of the one that was asked as the nearest is none to what was sent last.
+        let timely = near || call.near_asked != Some(from);
+        if reads && timely && call.sent_to == Some(from) && call.copies == 1 && !call.told_to_wait {
+            self.near.took(from, call.waited_ns(now), ticks);
         }
         match answer {
             Answer::Waiting => {
@@ -365,8 +386,19 @@ impl<E: Engine> Core<E> {
                 }
             }
             // A lease that may have ended answers no read that is clipped: asked again it comes with its whole limit.
-            Answer::TryLater => call.caught_up.clear(),
+            Answer::TryLater => {
+                call.caught_up.clear();
+                if near {
+                    call.leave_nearest();
+                    self.todo.push_back(Work::Dispatch(id));
+                }
+            }
             Answer::Moved(places) => {
+                if near {
+                    call.leave_nearest();
+                    // It has answered, and may well lead where the call goes now.
+                    call.near_asked = None;
+                }
                 for place in &places {
                     let nodes = place.nodes.iter().map(|node| NodeId(*node)).collect();
                     self.routes.learn(place.range, &place.start, nodes);
@@ -376,7 +408,7 @@ impl<E: Engine> Core<E> {
                 call.hops += 1;
                 match to {
                     Some(range) => {
-                        (call.range, call.sent_to) = (range, None);
+                        (call.range, call.sent_to, call.near) = (range, None, None);
                         if call.hops <= HOPS_MAX {
                             self.todo.push_back(Work::Dispatch(id));
                         }
@@ -395,7 +427,7 @@ impl<E: Engine> Core<E> {
                 }
                 // Who relays asks whom it knows to lead, or leads itself: nobody can say whose answer it is. What was meant is no evidence.
                 let relayed = call.relays.contains(&from);
-                let near = call.near == Some(from);
+                let teaches = call.near_asked != Some(from);
                 let meant = call.via.map(|(_, at)| at);
                 let by = match relayed {
                     false => from,
@@ -409,12 +441,14 @@ impl<E: Engine> Core<E> {
                         true => self.lock_granted_by_somebody(txn, range, [Some(from), meant], held),
                     }
                 }
-                if !relayed && !near {
+                if !relayed && teaches {
                     self.routes.set_leader(range, Some(from));
                 }
-                match near {
-                    true => self.counters.near_reads.one(),
-                    false => self.spoke(range),
+                if near {
+                    self.counters.near_reads.one();
+                }
+                if teaches {
+                    self.spoke(range);
                 }
                 self.finish(now, id, Ok((by, answer)));
             }
@@ -512,6 +546,7 @@ impl<E: Engine> Core<E> {
 
     /// Nobody waits for a call any more.
     pub fn cancel(&mut self, id: u64) {
+        self.nearest_is_given_up(id);
         let Some(call) = self.gateway.calls.remove(&id) else { return };
         if let Some(shard) = self.shards.get_mut(&call.range) {
             shard.parked.remove(&Asker::Own(id));
@@ -560,7 +595,7 @@ impl<E: Engine> Core<E> {
                 self.routes.set_leader(call.range, None);
                 self.gateway.mute.extend(believed.map(|silent| (silent, ticks)));
             }
-            self.nearest_is_silent(id);
+            self.nearest_is_silent(now, id);
             self.todo.push_back(Work::Dispatch(id));
         }
         self.tick_near();

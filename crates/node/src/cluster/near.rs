@@ -5,31 +5,33 @@
 //!
 //! # Idea
 //! A read at a snapshot that is as old as what leaders close goes to the replica that answers fastest ([`Body::Near`]). It answers by its own word ([`Core::read_here`]), or says who leads.
-//! How long a node takes is measured with each read that it answers, and forgotten after a while, so that it is tried again: the way there may have changed.
+//! How long a node takes is measured with each read that it answers, or that goes on without it, and forgotten after a while, so that it is tried again: the way
+//! there may have changed. Of those that are not measured one read tries one at a time.
 //!
 //! # Invariants
 //! 1. Whoever is asked answers by what is resolved at *his* replica, not by what anybody believes of it: what this node knows of replicas costs a detour when it is wrong, nothing else.
 //! 2. One is asked once for each call, in one hop; if he cannot answer, or says nothing for as long as a call waits before it is sent again, the call goes on as any other.
-//! 3. Who answers for a range that he does not lead is not taken for its leader, nor for a sign that it has one.
+//! 3. Who answers for a range that he does not lead is not taken for its leader, nor for a sign that it has one: also not when his answer is late, and the leader has been asked since.
 //! 4. A replica that was removed and knows it answers nothing. One that does not know it yet has all the same what was closed to it.
 //! 5. What is uncertain is the leader's to say: only reads whose limit is their snapshot are asked so.
 //!
 //! # Caveats
-//! A node that was not measured for [`FORGOTTEN_TICKS`] counts as near, and costs one read the way to it. Nobody is told where nodes are (there are no localities): what is measured says it.
+//! A node that was not measured for [`FORGOTTEN_TICKS`] counts as near, and costs one read the way to it, or the wait for it. Nobody is told where nodes are (there are no localities): what is measured says it.
+//! A node that was silent once counts as that slow until it is forgotten.
 
 use super::core::{Core, group_of};
-use super::gateway::{Call, Owner};
-use super::seam::{Class, NodeId};
+use super::gateway::{Call, Owner, RESEND_TICKS};
+use super::seam::{Class, NodeId, TICK_NS};
 use super::shard::Asker;
-use clock::Reading;
+use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Body, Request, VERSION_OF_NEAR_READS};
 use protocol::txn::RangeId;
 use std::collections::BTreeMap;
 use store::{Engine, StoreError};
 
-/// What is younger is not closed anywhere, microseconds: leaders close what lies so far behind.
-const NEAR_US: u64 = 3_000_000;
-/// A replica that could not answer is not asked for so many ticks: one second.
+/// What is younger no other replica has for certain, microseconds: leaders close what lies three seconds behind, and word of it takes its time.
+const NEAR_US: u64 = 3_500_000;
+/// A replica that could not answer is not asked for as much, or more, for so many ticks: one second.
 const LAGS_TICKS: u64 = 10;
 /// A node that said nothing is not asked for so many ticks: five seconds.
 const SILENT_TICKS: u64 = 50;
@@ -47,8 +49,10 @@ const MEASURED_MAX: usize = 1024;
 pub(crate) struct Near {
     /// How long each takes to answer a read, nanoseconds, and when that was seen last, in ticks.
     takes: BTreeMap<NodeId, (u64, u64)>,
-    /// Replicas that could not answer, and until when they are left alone, in ticks.
-    lags: BTreeMap<(RangeId, NodeId), u64>,
+    /// The call that tries a node which was not measured.
+    probe: Option<u64>,
+    /// Replicas that could not answer at this snapshot, and until when they are left alone with it and with later ones, in ticks.
+    lags: BTreeMap<(RangeId, NodeId), (Timestamp, u64)>,
     /// Nodes that said nothing, likewise.
     silent: BTreeMap<NodeId, u64>,
 }
@@ -56,12 +60,22 @@ pub(crate) struct Near {
 impl Near {
     /// A node answered a read after so long.
     pub fn took(&mut self, node: NodeId, took_ns: u64, ticks: u64) {
+        let known_ns = self.takes.get(&node).map_or(took_ns, |(known_ns, _)| *known_ns);
+        let slower_ns = took_ns.saturating_sub(known_ns) / SLOWER_COUNTS;
+        self.measure(node, if took_ns < known_ns { took_ns } else { known_ns + slower_ns }, ticks);
+    }
+
+    fn measure(&mut self, node: NodeId, takes_ns: u64, ticks: u64) {
         if self.takes.len() >= MEASURED_MAX && !self.takes.contains_key(&node) {
             self.takes.clear();
         }
-        let (known_ns, seen) = self.takes.entry(node).or_insert((took_ns, ticks));
-        *known_ns = if took_ns < *known_ns { took_ns } else { *known_ns + (took_ns - *known_ns) / SLOWER_COUNTS };
-        *seen = ticks;
+        self.takes.insert(node, (takes_ns, ticks));
+    }
+
+    /// It said nothing for so long: it takes longer than that, whatever it took before.
+    fn was_silent(&mut self, node: NodeId, waited_ns: u64, ticks: u64) {
+        self.measure(node, waited_ns.max(self.takes(node)), ticks);
+        self.silent.insert(node, ticks + SILENT_TICKS);
     }
 
     /// How long it takes, nanoseconds; nothing where that is not known.
@@ -69,23 +83,35 @@ impl Near {
         self.takes.get(&node).map_or(0, |(ns, _)| *ns)
     }
 
-    fn is_left_alone(&self, range: RangeId, node: NodeId) -> bool {
-        self.silent.contains_key(&node) || self.lags.contains_key(&(range, node))
+    fn is_measured(&self, node: NodeId) -> bool {
+        self.takes.contains_key(&node)
+    }
+
+    /// It could not answer at a snapshot.
+    fn lagged(&mut self, range: RangeId, node: NodeId, snapshot: Timestamp, ticks: u64) {
+        if self.lags.len() >= LAGS_MAX {
+            self.lags.clear();
+        }
+        self.lags.insert((range, node), (snapshot, ticks + LAGS_TICKS));
+    }
+
+    fn is_left_alone(&self, range: RangeId, node: NodeId, snapshot: Timestamp) -> bool {
+        let lags = self.lags.get(&(range, node)).is_some_and(|(failed, _)| snapshot >= *failed);
+        lags || self.silent.contains_key(&node)
     }
 
     fn tick(&mut self, ticks: u64) {
         self.takes.retain(|_, (_, seen)| ticks.saturating_sub(*seen) <= FORGOTTEN_TICKS);
-        self.lags.retain(|_, until| ticks < *until);
+        self.lags.retain(|_, (_, until)| ticks < *until);
         self.silent.retain(|_, until| ticks < *until);
     }
 }
 
 impl Call {
-    /// Whether it reads what its leader need not be asked for (invariant 5).
-    fn reads_the_past(&self, now: &Reading) -> bool {
-        let (Request::Get { look, .. } | Request::Scan { look, .. }) = &self.request else { return false };
-        let closed_us = now.interval.earliest().physical_us().saturating_sub(NEAR_US);
-        look.limit <= look.snapshot && look.snapshot.physical_us() <= closed_us
+    /// The snapshot at which it reads what its leader need not be asked for (invariant 5).
+    fn past(&self) -> Option<Timestamp> {
+        let (Request::Get { look, .. } | Request::Scan { look, .. }) = &self.request else { return None };
+        (look.limit <= look.snapshot).then_some(look.snapshot)
     }
 }
 
@@ -93,14 +119,18 @@ impl<E: Engine> Core<E> {
     /// Who is to be asked for a call before its leader is: a replica that is nearer (invariant 2).
     pub fn nearest(&self, now: &Reading, id: u64) -> Option<NodeId> {
         let call = self.gateway.calls.get(&id)?;
-        let may = !call.near_tried && matches!(call.owner, Owner::Operation(_)) && call.reads_the_past(now);
+        let closed_us = now.interval.earliest().physical_us().saturating_sub(NEAR_US);
+        let snapshot = call.past().filter(|snapshot| snapshot.physical_us() <= closed_us)?;
+        let may = !call.near_tried && matches!(call.owner, Owner::Operation(_));
         if !may || !self.in_force(VERSION_OF_NEAR_READS) {
             return None;
         }
         let route = self.routes.get(call.range)?;
+        let probes = self.probes();
         let able = |node: &NodeId| {
             let reached = *node != self.me() && self.routes.is_member(*node) && !self.gateway.is_mute(*node);
-            reached && !self.near.is_left_alone(call.range, *node)
+            let known = !probes || self.near.is_measured(*node);
+            reached && known && !self.near.is_left_alone(call.range, *node, snapshot)
         };
         let all = route.replicas.iter().copied().filter(able);
         let (takes_ns, nearest) = all.map(|node| (self.near.takes(node), node)).min()?;
@@ -112,10 +142,19 @@ impl<E: Engine> Core<E> {
         (takes_ns < leader_ns).then_some(nearest)
     }
 
+    /// Whether some call tries a node that was not measured, and has not heard of it.
+    fn probes(&self) -> bool {
+        let probe = self.near.probe.and_then(|id| self.gateway.calls.get(&id));
+        probe.is_some_and(|call| call.is_open() && call.near.is_some())
+    }
+
     /// Asks a replica that need not lead.
     pub fn ask_nearest(&mut self, now: &Reading, id: u64, to: NodeId) {
         let Some(call) = self.gateway.calls.get_mut(&id) else { return };
-        (call.near, call.near_tried, call.sent_to) = (Some(to), true, Some(to));
+        if !self.near.is_measured(to) {
+            self.near.probe = Some(id);
+        }
+        (call.near, call.near_asked, call.near_tried, call.sent_to) = (Some(to), Some(to), true, Some(to));
         call.copies += 1;
         let (range, request) = (call.range, call.request.clone());
         self.counters.requests_sent.one();
@@ -158,15 +197,11 @@ impl<E: Engine> Core<E> {
 
     /// Who was asked as the nearest could not answer: the leader is asked, whom he may know. Says whether it was so.
     pub fn nearest_lags(&mut self, id: u64, from: NodeId, hint: Option<NodeId>) -> bool {
-        let until = self.ticks + LAGS_TICKS;
         let asked = self.gateway.calls.get_mut(&id).filter(|call| call.near == Some(from));
         let Some(call) = asked else { return false };
-        let range = call.range;
+        let (range, snapshot) = (call.range, call.past().unwrap_or(Timestamp::MIN));
         call.leave_nearest();
-        if self.near.lags.len() >= LAGS_MAX {
-            self.near.lags.clear();
-        }
-        self.near.lags.insert((range, from), until);
+        self.near.lagged(range, from, snapshot, self.ticks);
         if self.routes.get(range).is_some_and(|route| route.leader.is_none()) {
             self.routes.set_leader(range, hint);
         }
@@ -174,14 +209,26 @@ impl<E: Engine> Core<E> {
         true
     }
 
-    /// A call goes out again: whoever was asked as the nearest has said nothing.
-    pub fn nearest_is_silent(&mut self, id: u64) {
-        let until = self.ticks + SILENT_TICKS;
+    /// A call goes out again: whoever was asked as the nearest has said nothing, or only that it has to wait.
+    pub fn nearest_is_silent(&mut self, now: &Reading, id: u64) {
         let Some(call) = self.gateway.calls.get_mut(&id) else { return };
-        if let Some(silent) = call.near {
-            call.leave_nearest();
-            self.near.silent.insert(silent, until);
+        let Some(silent) = call.near else { return };
+        let waits = call.was_told_to_wait();
+        // Longer than whatever an answer can take that is measured.
+        let waited_ns = call.waited_ns(now).max(RESEND_TICKS * TICK_NS);
+        call.leave_nearest();
+        if !waits {
+            self.near.was_silent(silent, waited_ns, self.ticks);
             self.counters.near_reads_in_vain.one();
+        }
+    }
+
+    /// Nobody waits any more for a call. If it tried a node, and that said nothing, the next one need not wait for it as well.
+    pub fn nearest_is_given_up(&mut self, id: u64) {
+        let call = self.gateway.calls.get(&id).filter(|call| call.is_open() && !call.was_told_to_wait());
+        let Some((silent, ticks)) = call.and_then(|call| Some((call.near?, call.sent_for(self.ticks)))) else { return };
+        if ticks > 0 && !self.near.is_measured(silent) {
+            self.near.was_silent(silent, ticks * TICK_NS, self.ticks);
         }
     }
 
@@ -192,7 +239,7 @@ impl<E: Engine> Core<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FORGOTTEN_TICKS, Near, NodeId};
+    use super::{FORGOTTEN_TICKS, LAGS_TICKS, Near, NodeId, RangeId, SILENT_TICKS, Timestamp};
 
     #[test]
     fn a_way_is_as_long_as_its_fastest_answers() {
@@ -207,5 +254,31 @@ mod tests {
         assert_eq!(near.takes(node), 9_000);
         near.tick(4 + FORGOTTEN_TICKS);
         assert_eq!(near.takes(node), 0, "it is tried again");
+    }
+
+    #[test]
+    fn silence_is_measured() {
+        let (mut near, node) = (Near::default(), NodeId(7));
+        near.took(node, 8_000, 1);
+        near.was_silent(node, 300_000, 2);
+        assert_eq!(near.takes(node), 300_000);
+        assert!(near.is_left_alone(RangeId(1), node, Timestamp::MIN));
+        near.tick(2 + SILENT_TICKS);
+        assert!(!near.is_left_alone(RangeId(1), node, Timestamp::MIN));
+        assert_eq!(near.takes(node), 300_000, "whoever is nearer is asked");
+        near.took(node, 8_000, 3 + SILENT_TICKS);
+        assert_eq!(near.takes(node), 8_000);
+    }
+
+    #[test]
+    fn who_lags_is_left_alone_with_what_it_could_not_answer() {
+        let (mut near, node, range) = (Near::default(), NodeId(7), RangeId(1));
+        let at = |us| Timestamp::new(us, 0);
+        near.lagged(range, node, at(100), 1);
+        let asked = |near: &Near, us| !near.is_left_alone(range, node, at(us));
+        assert!(asked(&near, 99) && !asked(&near, 100) && !asked(&near, 101));
+        assert!(!near.is_left_alone(RangeId(2), node, at(100)));
+        near.tick(1 + LAGS_TICKS);
+        assert!(asked(&near, 101));
     }
 }
