@@ -154,7 +154,7 @@ impl Binder<'_> {
         self.context.pace.step()?;
         let bound = self.expr_at_depth(expr)?;
         self.depth -= 1;
-        Ok(fold(bound))
+        Ok(fold(bound)?)
     }
 
     fn expr_at_depth(&mut self, expr: &ast::Expr) -> Result<Expr, BindError> {

@@ -227,7 +227,7 @@ pub(super) fn make_call(binder: &mut Binder<'_>, chosen: Candidate, args: Vec<Ex
         cast.push(arg);
     }
     let expr = Expr::Call { function, args: cast, types, ty: result };
-    Ok(if function.volatility == Volatility::Immutable { fold(expr) } else { expr })
+    Ok(if function.volatility == Volatility::Immutable { fold(expr)? } else { expr })
 }
 
 fn coalesce(binder: &mut Binder<'_>, args: Vec<Expr>) -> Result<Expr, BindError> {

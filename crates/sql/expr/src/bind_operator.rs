@@ -244,7 +244,7 @@ impl Binder<'_> {
 
     pub(super) fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> Result<Expr, BindError> {
         let (left, right, ty) = self.comparable(left, right, op.symbol())?;
-        Ok(fold(Expr::Compare { op, ty, left: Box::new(left), right: Box::new(right) }))
+        Ok(fold(Expr::Compare { op, ty, left: Box::new(left), right: Box::new(right) })?)
     }
 
     fn compare_rows(&mut self, op: CompareOp, left: &[ast::Expr], right: &[ast::Expr]) -> Result<Expr, BindError> {
@@ -313,7 +313,7 @@ impl Binder<'_> {
         }
         let left = Box::new(self.must(left, &ty)?);
         let right = Box::new(self.must(right, &ty)?);
-        Ok(fold(Expr::Arithmetic { op, ty, left, right }))
+        Ok(fold(Expr::Arithmetic { op, ty, left, right })?)
     }
 
     /// An operator that is a function.

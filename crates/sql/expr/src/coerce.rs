@@ -1,6 +1,6 @@
 //! Bringing expressions to a type.
 
-use super::fold::fold;
+use super::fold::{fold, unless_ended};
 use super::{BindContext, Expr, Parameters};
 use crate::types::{CastContext, CastKind, SqlType, Value, cast_kind};
 use crate::{SqlError, SqlState};
@@ -68,7 +68,7 @@ pub fn coerce(
             match cast_kind(&from, to) {
                 Some(needed) if needed <= kind => {
                     let cast = Expr::Cast { expr: Box::new(expr), from, to: to.clone(), explicit };
-                    Ok(Some(fold(cast)))
+                    fold(cast).map(Some)
                 }
                 _ => Ok(None),
             }
@@ -121,16 +121,18 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
     let source = Value::text(text);
     let value = match to {
         // What is too long for the type is an error only where it is asked for: a DEFAULT may never be.
-        SqlType::Varchar(_) | SqlType::Char(_) => match source.cast(&SqlType::Text, to, explicit, &casts) {
-            Ok(value) => value,
-            Err(_) => return Ok(later()),
-        },
+        SqlType::Varchar(_) | SqlType::Char(_) => {
+            match unless_ended(source.cast(&SqlType::Text, to, explicit, &casts))? {
+                Some(value) => value,
+                None => return Ok(later()),
+            }
+        }
         SqlType::Numeric(Some(_)) => {
             let open = SqlType::Numeric(None);
             let value = Value::parse_text(&open, text, context.settings)?;
-            match value.cast(&open, to, explicit, &casts) {
-                Ok(value) => value,
-                Err(_) => {
+            match unless_ended(value.cast(&open, to, explicit, &casts))? {
+                Some(value) => value,
+                None => {
                     let expr = Box::new(Expr::Literal(value, open.clone()));
                     return Ok(Expr::Cast { expr, from: open, to: to.clone(), explicit });
                 }

@@ -1,22 +1,37 @@
 //! Folding: immutable expressions of constants become literals while binding.
 
 use super::{Expr, Volatility};
-use crate::SqlError;
 use crate::types::{SqlType, Value, heap_bytes};
+use crate::{SqlError, SqlState};
 
 /// A greater value stays the expression that makes it: plans are kept, and a short text must not keep a long value with them.
 pub(crate) const FOLDED_BYTES_MAX: usize = 16 << 10;
 
+/// What came of a try; `None` if it failed.
+///
+/// # Errors
+/// 57014: that the statement was ended is no answer to what was tried.
+pub(super) fn unless_ended<T>(tried: Result<T, SqlError>) -> Result<Option<T>, SqlError> {
+    match tried {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.state == SqlState::QUERY_CANCELED => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
 /// Evaluates an expression whose parts are literals, if it is immutable. One that fails stays as it is: it may stand where it is
 /// never asked for ([`settle`] tells).
-pub(super) fn fold(expr: Expr) -> Expr {
+///
+/// # Errors
+/// 57014 if the statement is ended meanwhile.
+pub(super) fn fold(expr: Expr) -> Result<Expr, SqlError> {
     if matches!(expr, Expr::Literal(..)) || !foldable(&expr) {
-        return expr;
+        return Ok(expr);
     }
-    match expr.eval_in(&[], None) {
-        Ok(value) if heap_bytes(&value) <= FOLDED_BYTES_MAX => Expr::Literal(value, expr.ty()),
+    Ok(match unless_ended(expr.eval_in(&[], None))? {
+        Some(value) if heap_bytes(&value) <= FOLDED_BYTES_MAX => Expr::Literal(value, expr.ty()),
         _ => expr,
-    }
+    })
 }
 
 impl Expr {

@@ -4,16 +4,18 @@
 use super::{Rows, run};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Kv, KvError, Transaction};
-use sql::work::{UNITS_PER_LOOK, step};
+use sql::work::{UNITS_PER_LOOK, looks, step};
 use sql::{Database, DatabaseOptions, Session, SqlError, Startup};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// Raises the interrupt when the clock is read so often: each look reads it.
 struct Counted {
     kv: MemoryKv,
     interrupt: Interrupt,
     left: Arc<AtomicI64>,
+    /// The looks there had been by then.
+    raised_at: Arc<AtomicU64>,
 }
 
 impl Kv for Counted {
@@ -29,6 +31,7 @@ impl Kv for Counted {
     fn monotonic_us(&self) -> i64 {
         if self.left.fetch_sub(1, Relaxed) == 1 {
             self.interrupt.raise();
+            self.raised_at.store(looks(), Relaxed);
         }
         self.kv.now_us()
     }
@@ -46,6 +49,9 @@ impl Kv for Counted {
 struct World {
     session: Session,
     left: Arc<AtomicI64>,
+    raised_at: Arc<AtomicU64>,
+    /// The looks of the last statement behind the one that ended it.
+    behind: u64,
 }
 
 /// What a statement gives in a block of its own, and what the view is then.
@@ -54,16 +60,23 @@ type Outcome = Result<(Vec<String>, Vec<String>), SqlError>;
 impl World {
     fn new() -> World {
         let (interrupt, left) = (Interrupt::default(), Arc::new(AtomicI64::new(i64::MAX)));
-        let kv = Counted { kv: MemoryKv::new(), interrupt: interrupt.clone(), left: left.clone() };
+        let raised_at = Arc::new(AtomicU64::new(0));
+        let kv = Counted {
+            kv: MemoryKv::new(),
+            interrupt: interrupt.clone(),
+            left: left.clone(),
+            raised_at: raised_at.clone(),
+        };
         let db = Database::open(Arc::new(kv), DatabaseOptions::default()).expect("open");
         let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
-        World { session: Session::new(db, startup, interrupt).expect("session"), left }
+        World { session: Session::new(db, startup, interrupt).expect("session"), left, raised_at, behind: 0 }
     }
     fn attempt(&mut self, sql: &str) -> Outcome {
         run(&mut self.session, "BEGIN");
         let mut out = Rows::default();
         let done = self.session.simple_query(sql, &mut out);
         self.left.store(i64::MAX, Relaxed);
+        self.behind = looks() - self.raised_at.load(Relaxed);
         let view = match done {
             Ok(()) => Ok(run(&mut self.session, "SELECT pg_get_viewdef('v'::regclass)")),
             Err(error) => Err(error),
@@ -91,6 +104,7 @@ fn statements() -> Vec<String> {
         ),
         format!("SELECT grouping(c || '{long}') FROM t GROUP BY ROLLUP (c || '{long}')"),
         "SELECT length(pg_get_viewdef('v'::regclass))".into(),
+        format!("SELECT CASE WHEN a > 0 THEN '{long}'::varchar(3) END FROM t"),
     ]
 }
 
@@ -131,5 +145,31 @@ fn who_is_cancelled_while_he_tries_is_cancelled() {
             }
         }
         assert!(cancelled >= 2, "{shown}: {cancelled} looks");
+    }
+}
+
+/// Folding takes an error for "this is no constant" and goes on with the next one: a cancel is none of those.
+#[test]
+fn a_cancel_ends_folding() {
+    // One finds the end, one may be that of who tells it.
+    const BEHIND_MAX: u64 = 2;
+    let mut world = world();
+    let lengths =
+        |n: usize| (0..n).map(|n| format!("octet_length(repeat('{n}', {UNITS_PER_LOOK}))")).collect::<Vec<_>>();
+    for sql in [format!("SELECT {}", lengths(8).join(", ")), format!("SELECT {}", lengths(8).join(" + "))] {
+        let whole = world.attempt(&sql).unwrap();
+        for after in 1.. {
+            step(UNITS_PER_LOOK).unwrap();
+            world.left.store(after, Relaxed);
+            match world.attempt(&sql) {
+                Ok(done) => {
+                    assert!(done == whole, "another answer, cancelled at the look {after}");
+                    assert!(after > 8, "{after} looks");
+                    break;
+                }
+                Err(error) => assert_eq!(error.state.as_str(), "57014", "at the look {after}: {error}"),
+            }
+            assert!(world.behind <= BEHIND_MAX, "{} looks behind the look {after}, which ended it", world.behind);
+        }
     }
 }

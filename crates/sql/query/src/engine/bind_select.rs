@@ -289,6 +289,8 @@ impl Binder<'_> {
                 for alternative in &alternatives {
                     let mut longer = set.clone();
                     for key in alternative {
+                        // Each is compared with the keys before it.
+                        self.context.pace.step()?;
                         longer.push(place_of_key(&mut keys, group_key(key, items, from)?));
                     }
                     next.push(longer);
