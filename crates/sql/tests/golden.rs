@@ -33,13 +33,13 @@ struct Collector {
 impl Output for Collector {
     fn row_description(&mut self, fields: &[Field], _formats: &[i16]) {
         let fields: Vec<_> = fields.iter().map(|f| format!("{}:{}", f.name, f.ty.typname())).collect();
-        self.lines.push(fields.join(" | "));
+        self.lines.push(if fields.is_empty() { "(no columns)".into() } else { fields.join(" | ") });
     }
     fn row(&mut self, values: &[Value], fields: &[Field], _: &[i16], settings: &EvalSettings) -> Result<(), SqlError> {
         assert_eq!(values.len(), fields.len(), "a row has as many values as the result has columns");
         let shown = |(v, f): (&Value, &Field)| if v.is_null() { "NULL".into() } else { v.to_text(&f.ty, settings) };
         let row: Vec<_> = values.iter().zip(fields).map(shown).collect();
-        self.lines.push(row.join(" | "));
+        self.lines.push(if row.is_empty() { "()".into() } else { row.join(" | ") });
         Ok(())
     }
     fn command_complete(&mut self, tag: &str) {
@@ -137,8 +137,8 @@ fn extended(session: &mut Session, text: &str, out: &mut Collector) -> Result<()
         session.bind("", "", &params, &[], &[])?;
         let (fields, formats) = session.describe_portal("")?;
         match fields {
-            [] => out.lines.push("(no data)".into()),
-            fields => out.row_description(fields, formats),
+            None => out.lines.push("(no data)".into()),
+            Some(fields) => out.row_description(fields, formats),
         }
         session.execute("", 0, true, out)?;
         Ok(())

@@ -230,7 +230,7 @@ impl<'a> Conversation<'a> {
             out.extend_from_slice(&oid.to_be_bytes());
         }
         backend::end(out, at);
-        shape(&mut self.outbox, &fields, &[]);
+        shape(&mut self.outbox, fields.as_deref(), &[]);
         Ok(())
     }
 
@@ -322,11 +322,10 @@ impl Drop for Running<'_> {
     }
 }
 
-/// RowDescription, or NoData where there are no columns.
-fn shape(outbox: &mut Outbox<&TcpStream>, fields: &[Field], formats: &[i16]) {
-    if fields.is_empty() {
-        backend::bare(outbox.buffer(), b'n');
-    } else {
-        outbox.row_description(fields, formats);
+/// RowDescription, maybe of no columns, or NoData where there are no rows.
+fn shape(outbox: &mut Outbox<&TcpStream>, fields: Option<&[Field]>, formats: &[i16]) {
+    match fields {
+        None => backend::bare(outbox.buffer(), b'n'),
+        Some(fields) => outbox.row_description(fields, formats),
     }
 }

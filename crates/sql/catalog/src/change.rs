@@ -13,7 +13,7 @@
 //! 5. The catalog's number is written when the transaction commits ([`commit`]): until then what it sees is what is committed, and its changes over that.
 
 use super::reliance::{token_of, version_of};
-use super::snapshot::{Stored, database_of, id_of, names_of, schema_of};
+use super::snapshot::{Stored, database_of, id_of, name_of, names_of, schema_of};
 use super::{Cache, Database, Defaults, Oid, Overlay, Relation, Schema, Seal, Snapshot, Table, codec, key};
 use crate::transaction::{Committed, Kv, LockWait, Patience, TxnRef};
 use crate::{KvError, SqlError, SqlState};
@@ -239,7 +239,7 @@ impl<'a> Change<'a> {
             (Relation::Table(table), old) => {
                 let draws = |table: &Table| {
                     let own = table.columns.iter().filter(|column| column.owned_sequence.is_none());
-                    own.filter_map(|column| column.default.clone()).filter(|text| text.contains("nextval(")).collect()
+                    own.filter_map(|column| column.default.clone()).filter(|text| text.contains("regclass")).collect()
                 };
                 let before: Vec<String> = match old {
                     Some(Relation::Table(old)) => draws(old),
@@ -249,7 +249,15 @@ impl<'a> Change<'a> {
                 let new: Vec<&String> = now.iter().filter(|text| !before.contains(text)).collect();
                 if !new.is_empty() {
                     let all = self.snapshot.relations(database_of(relation)).into_iter();
-                    let named = |r: &Relation| matches!(r, Relation::Sequence(s) if new.iter().any(|text| text.contains(&s.name)));
+                    // As literals end that name it; in whatever schema.
+                    let ends = |r: &Relation| {
+                        let name = name_of(r).replace('"', "\"\"").replace('\'', "''");
+                        [format!(".{name}'::regclass"), format!(".\"{name}\"'::regclass")]
+                    };
+                    let named = |r: &Relation| {
+                        let ends = ends(r);
+                        new.iter().any(|text| ends.iter().any(|end| text.contains(end)))
+                    };
                     needs.extend(all.filter(|r| named(r)).map(|r| id_of(&r)));
                 }
             }

@@ -442,7 +442,15 @@ impl Run<'_> {
             self.touch().discard_index(index.id)?;
         }
         table.indexes.retain(|i| !uses(i));
-        if let Some(sequence) = column.owned_sequence {
+        if let Some(sequence) = column.owned_sequence
+            && let Some(relation) = self.catalog().relation(sequence).cloned()
+        {
+            // Its own default goes with it.
+            table.columns[at].default = None;
+            self.put_table(table.clone())?;
+            let what = format!("column {name} of table {}", table.name);
+            self.release_defaults(&relation, &what, cascade, &[])?;
+            table = self.table(table.id)?;
             self.touch().remove_relation(sequence)?;
         }
         if table.has_primary_key && uses(&table.primary) {

@@ -3,7 +3,7 @@
 use super::Run;
 use super::run::{undefined, wrong_kind};
 use crate::catalog::snapshot::{self, id_of};
-use crate::catalog::{Column, Named, Oid, Relation, Sequence, Table, View};
+use crate::catalog::{Named, Oid, Relation, Sequence, Table, View};
 use crate::identifier::quote_qualified;
 use crate::syntax::{Name, ObjectKind};
 use crate::{SqlError, SqlState};
@@ -83,30 +83,41 @@ impl Run<'_> {
                 if !cascade {
                     self.drop_views_of(view.id, &format!("view {}", view.name), false, together)?;
                 }
+                let what = format!("view {}", view.name);
+                self.release_defaults(relation, &asked(&what, together), cascade, together)?;
                 // Gone first: whatever reads it, by whatever ways, is looked at once.
                 self.touch().remove_relation(view.id)?;
                 self.drop_views_of(view.id, &format!("view {}", view.name), cascade, together)
             }
             Relation::Sequence(sequence) => {
+                let what = format!("sequence {}", sequence.name);
+                self.release_defaults(relation, &asked(&what, together), cascade, together)?;
                 if let Some((table, column)) = sequence.owner {
-                    self.release_sequence(table, column, &sequence.name, cascade)?;
+                    self.release_sequence(table, column, sequence)?;
                 }
-                self.release_defaults(sequence, cascade)?;
                 self.touch().remove_relation(sequence.id)
             }
         }
     }
 
-    /// Takes the defaults that draw from a sequence away, or refuses.
-    fn release_defaults(&mut self, sequence: &Sequence, cascade: bool) -> Result<(), SqlError> {
-        for (mut table, literal) in self.drawing_from(sequence) {
+    /// Takes the defaults that name a relation away, or refuses; `what` is to be dropped, with who goes by the same statement.
+    pub(super) fn release_defaults(
+        &mut self,
+        relation: &Relation,
+        what: &str,
+        cascade: bool,
+        together: &[Oid],
+    ) -> Result<(), SqlError> {
+        let named = format!("{} {}", kind_of(relation), snapshot::name_of(relation));
+        for (mut table, columns) in self.drawing_from(relation)? {
+            if together.contains(&table.id) {
+                continue;
+            }
             let name = table.name.clone();
-            let draws = |column: &&mut Column| column.default.as_ref().is_some_and(|text| text.contains(&literal));
-            for column in table.columns.iter_mut().filter(draws) {
+            for column in table.columns.iter_mut().filter(|column| columns.contains(&column.id)) {
                 let default = format!("default value for column {} of table {name}", column.name);
                 if !cascade {
-                    let message = format!("{default} depends on sequence {}", sequence.name);
-                    return Err(dependents(&format!("sequence {}", sequence.name), &message));
+                    return Err(dependents(what, &format!("{default} depends on {named}")));
                 }
                 column.default = None;
                 self.notice(format!("drop cascades to {default}"));
@@ -116,11 +127,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn release_sequence(&mut self, table: Oid, column: u16, name: &str, cascade: bool) -> Result<(), SqlError> {
+    fn release_sequence(&mut self, table: Oid, column: u16, sequence: &Sequence) -> Result<(), SqlError> {
+        let name = &sequence.name;
         let Some(mut table) = self.catalog().table(table).cloned() else { return Ok(()) };
         let table_name = table.name.clone();
         let Some(column) = table.columns.iter_mut().find(|c| c.id == column) else { return Ok(()) };
-        let used = column.identity.is_some() || column.default.as_deref().is_some_and(|d| d.contains(name));
         if column.identity.is_some() {
             return Err(SqlError::new(
                 SqlState::DEPENDENT_OBJECTS,
@@ -128,18 +139,7 @@ impl Run<'_> {
             )
             .hint(format!("You can drop column {} of table {table_name} instead.", column.name)));
         }
-        if used && !cascade {
-            return Err(dependents(
-                &format!("sequence {name}"),
-                &format!("default value for column {} of table {table_name} depends on sequence {name}", column.name),
-            ));
-        }
         column.owned_sequence = None;
-        if used {
-            column.default = None;
-            let message = format!("drop cascades to default value for column {} of table {table_name}", column.name);
-            self.notice(message);
-        }
         self.put_table(table)
     }
 
@@ -162,7 +162,15 @@ impl Run<'_> {
             }
             self.put_table(child)?;
         }
-        self.drop_views_of(id, &format!("table {}", table.name), cascade, together)?;
+        let what = format!("table {}", table.name);
+        self.drop_views_of(id, &what, cascade, together)?;
+        let along: Vec<Oid> = together.iter().copied().chain([id]).collect();
+        let owned = table.columns.iter().filter_map(|column| column.owned_sequence);
+        for named in owned.chain([id]) {
+            if let Some(relation) = self.catalog().relation(named).cloned() {
+                self.release_defaults(&relation, &asked(&what, together), cascade, &along)?;
+            }
+        }
         self.discard_table(table)
     }
 

@@ -1,16 +1,14 @@
 //! Expressions that DDL evaluates by itself: constants, and values over a row.
 
 use super::Run;
-use super::column::sequence_literal;
-use super::run::undefined;
 use crate::catalog::{Table, snapshot};
 use crate::exec::evaluate;
 use crate::expr::{self, BindContext, Expr, Parameters, Scope, assign, literals};
-use crate::identifier::split_name;
+use crate::identifier::quote_qualified;
 use crate::plan::PlanContext;
 use crate::plan::scope::parse;
 use crate::syntax::marks::written;
-use crate::syntax::{Name, ObjectKind};
+use crate::syntax::regclass::{each_named_relation, may_name_relations};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
@@ -27,9 +25,6 @@ const VOLATILE: &[&str] = &[
     "timeofday",
     "unique_rowid",
 ];
-
-/// Functions whose first argument is a sequence.
-const SEQUENCE_FUNCTIONS: &[&str] = &["nextval", "currval", "setval"];
 
 impl Run<'_> {
     /// A constant expression as a value of a type.
@@ -52,61 +47,19 @@ impl Run<'_> {
         if changed { written(expr) } else { Ok(text) }
     }
 
-    /// The text of a default with the sequences in it named in full: it means them under every search path.
-    ///
-    /// # Errors
-    /// 42P01 for a sequence that is not there.
+    /// The text of a default with the relations that its literals name named in full: it means them under every search path. What is not
+    /// there is left to whoever binds it.
     pub(super) fn settle_sequences(&self, text: String) -> Result<String, SqlError> {
-        if !SEQUENCE_FUNCTIONS.iter().any(|name| text.to_ascii_lowercase().contains(name)) {
+        if !may_name_relations(&text) {
             return Ok(text);
         }
         let mut expr = parse(&text)?;
-        let (mut wrong, mut settled) = (None, false);
-        let _ = ast::visit_expressions_mut(&mut expr, |part| match self.settle_call(part) {
-            Ok(found) => {
-                settled |= found;
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                wrong = Some(error);
-                ControlFlow::Break(())
-            }
-        });
-        if let Some(error) = wrong {
-            return Err(error);
-        }
+        let settled = each_named_relation(&mut expr, |name| {
+            let Some(relation) = self.named_by(name)? else { return Ok(None) };
+            let schema = self.catalog().schema_by_id(snapshot::schema_of(&relation));
+            Ok(schema.map(|schema| quote_qualified(Some(&schema.name), snapshot::name_of(&relation))))
+        })?;
         if settled { written(expr) } else { Ok(text) }
-    }
-
-    /// Puts the one literal of a sequence in the place of whatever names it; whether there was one.
-    fn settle_call(&self, expr: &mut ast::Expr) -> Result<bool, SqlError> {
-        let ast::Expr::Function(call) = expr else { return Ok(false) };
-        let known = call.name.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.to_ascii_lowercase());
-        if !known.is_some_and(|name| SEQUENCE_FUNCTIONS.contains(&name.as_str())) {
-            return Ok(false);
-        }
-        let ast::FunctionArguments::List(list) = &mut call.args else { return Ok(false) };
-        let Some(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument))) = list.args.first_mut() else {
-            return Ok(false);
-        };
-        let literal = match &*argument {
-            ast::Expr::Cast { expr, data_type: ast::DataType::Regclass, .. } => expr.as_ref(),
-            other => other,
-        };
-        let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) = literal else {
-            return Ok(false);
-        };
-        let mut parts = split_name(text)?;
-        let name = parts.pop().unwrap_or_default();
-        let named = Name { database: None, schema: parts.pop(), name };
-        let Some(relation) = self.relation(&named)? else { return Err(undefined(ObjectKind::Table, &named)) };
-        let Some(schema) = self.catalog().schema_by_id(snapshot::schema_of(&relation)) else { return Ok(false) };
-        *argument = parse(&sequence_literal(&schema.name, &named.name))?;
-        if let ast::Expr::Cast { data_type, .. } = argument {
-            // The library shouts names of types that it knows, and whoever looks for what draws from a sequence looks for the literal.
-            *data_type = ast::DataType::Custom(ast::Ident::new("regclass").into(), Vec::new());
-        }
-        Ok(true)
     }
 
     /// An expression over the columns of a table (by slot), as a value of a type.

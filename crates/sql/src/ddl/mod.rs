@@ -26,6 +26,7 @@ mod default;
 mod drop;
 mod expression;
 mod extension;
+mod follow;
 mod foreign_key;
 mod index;
 mod load;
@@ -50,6 +51,7 @@ mod view_text;
 pub use load::Loader;
 pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};
+pub(crate) use operator_class::is_operator_class;
 pub use run::{Done, Run};
 
 use crate::SqlError;

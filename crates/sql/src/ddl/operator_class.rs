@@ -52,14 +52,19 @@ const CLASSES: [&str; 43] = [
     "varchar_pattern_ops",
 ];
 
+/// Whether there is such a class.
+pub fn is_operator_class(class: &Name) -> bool {
+    let elsewhere = class.schema.as_deref().is_some_and(|schema| schema != "pg_catalog");
+    !elsewhere && CLASSES.binary_search(&class.name.as_str()).is_ok()
+}
+
 /// Checks the class that an index names for a key of a type.
 ///
 /// # Errors
 /// 42704 if there is none of that name, 42804 if it is another type's.
 pub(super) fn check(class: &Name, ty: &SqlType) -> Result<(), SqlError> {
     let name = class.name.as_str();
-    let elsewhere = class.schema.as_deref().is_some_and(|schema| schema != "pg_catalog");
-    if elsewhere || CLASSES.binary_search(&name).is_err() {
+    if !is_operator_class(class) {
         return Err(SqlError::new(
             SqlState::UNDEFINED_OBJECT,
             format!("operator class \"{class}\" does not exist for access method \"btree\""),

@@ -1,7 +1,6 @@
 //! RENAME TO, SET SCHEMA.
 
 use super::Run;
-use super::column::{sequence_default, sequence_literal};
 use super::run::{no_relation, undefined, wrong_kind};
 use super::view_text::Change;
 use crate::catalog::{Named, Oid, Relation, Schema, Sequence, Table, snapshot};
@@ -53,20 +52,23 @@ impl Run<'_> {
         };
         self.free_in(snapshot::schema_of(&relation), to)?;
         let schema = self.catalog().schema_by_id(snapshot::schema_of(&relation)).map(|s| s.name.clone());
-        let views = self.rewrite_views(id, &relation_changes(&relation, &schema.unwrap_or_default(), to))?;
+        let schema = schema.unwrap_or_default();
+        let views = self.rewrite_views(id, &relation_changes(&relation, &schema, to))?;
+        let followers = self.followers(id, &schema, to)?;
         match (kind, relation) {
             (ObjectKind::Table, Relation::Table(table)) => self.put_table(Table { name: to.into(), ..table })?,
             (ObjectKind::Table | ObjectKind::View, Relation::View(view)) => {
                 self.touch().put_relation(Relation::View(crate::catalog::View { name: to.into(), ..view }))?;
             }
             (ObjectKind::Table | ObjectKind::Sequence, Relation::Sequence(sequence)) => {
-                self.move_sequence(Sequence { name: to.into(), ..sequence })?;
+                self.touch().put_relation(Relation::Sequence(Sequence { name: to.into(), ..sequence }))?;
             }
             (ObjectKind::View, _) => return Err(wrong_kind(name, "a view")),
             (ObjectKind::Sequence, _) => return Err(wrong_kind(name, "a sequence")),
             (ObjectKind::Index, _) => return Err(wrong_kind(name, "an index")),
             _ => return Err(wrong_kind(name, "a table")),
         }
+        self.put_followers(followers)?;
         let broken = self.put_views(views)?;
         self.refuse_broken(&broken, &format!("rename {name}"))
     }
@@ -74,39 +76,9 @@ impl Run<'_> {
     /// Puts a sequence under another name or schema; the defaults that draw from it follow.
     fn move_sequence(&mut self, sequence: Sequence) -> Result<(), SqlError> {
         let schema = self.catalog().schema_by_id(sequence.schema).map_or(String::new(), |s| s.name.clone());
-        if let Some((table, column)) = sequence.owner
-            && let Some(mut table) = self.catalog().table(table).cloned()
-        {
-            let owner =
-                table.columns.iter_mut().find(|c| c.id == column && c.identity.is_none() && c.default.is_some());
-            if let Some(column) = owner {
-                column.default = Some(sequence_default(&schema, &sequence.name));
-                self.put_table(table)?;
-            }
-        }
-        if let Some(Relation::Sequence(before)) = self.catalog().relation(sequence.id).map(|r| (**r).clone()) {
-            let new = sequence_literal(&schema, &sequence.name);
-            for (mut table, old) in self.drawing_from(&before) {
-                let defaults = table.columns.iter_mut().filter_map(|column| column.default.as_mut());
-                defaults.for_each(|text| *text = text.replace(&old, &new));
-                self.put_table(table)?;
-            }
-        }
-        self.touch().put_relation(Relation::Sequence(sequence)).map(|_| ())
-    }
-
-    /// The tables with defaults that draw from a sequence, and how those name it.
-    pub(super) fn drawing_from(&self, sequence: &Sequence) -> Vec<(Table, String)> {
-        let Some(schema) = self.catalog().schema_by_id(sequence.schema) else { return Vec::new() };
-        let literal = sequence_literal(&schema.name, &sequence.name);
-        let draws =
-            |table: &Table| table.columns.iter().any(|c| c.default.as_ref().is_some_and(|d| d.contains(&literal)));
-        let relations = self.catalog().relations(self.database.id);
-        let tables = relations.iter().filter_map(|relation| match relation.as_ref() {
-            Relation::Table(table) if draws(table) => Some((table.clone(), literal.clone())),
-            _ => None,
-        });
-        tables.collect()
+        let followers = self.followers(sequence.id, &schema, &sequence.name)?;
+        self.touch().put_relation(Relation::Sequence(sequence))?;
+        self.put_followers(followers)
     }
 
     pub(super) fn set_schema(
@@ -130,13 +102,17 @@ impl Run<'_> {
         self.free_in(schema.id, snapshot::name_of(&relation))?;
         let changes = relation_changes(&relation, &schema.name, snapshot::name_of(&relation));
         let views = self.rewrite_views(snapshot::id_of(&relation), &changes)?;
+        let followers = self.followers(snapshot::id_of(&relation), &schema.name, snapshot::name_of(&relation))?;
         match (*relation).clone() {
             Relation::Table(table) => self.move_table(table, &schema)?,
             Relation::View(view) => {
                 self.touch().put_relation(Relation::View(crate::catalog::View { schema: schema.id, ..view }))?;
             }
-            Relation::Sequence(sequence) => self.move_sequence(Sequence { schema: schema.id, ..sequence })?,
+            Relation::Sequence(sequence) => {
+                self.touch().put_relation(Relation::Sequence(Sequence { schema: schema.id, ..sequence }))?;
+            }
         }
+        self.put_followers(followers)?;
         let broken = self.put_views(views)?;
         self.refuse_broken(&broken, &format!("move {name}"))?;
         Ok(alter_tag(kind))
@@ -170,7 +146,9 @@ impl Run<'_> {
         }
         let change = Change::Schema { from: name.to_string(), to: to.to_string() };
         let views = self.rewrite_views_within(schema.id, &change)?;
+        let followers = self.followers_of_schema(name, to)?;
         self.touch().put_schema(Schema { name: to.into(), ..(*schema).clone() })?;
+        self.put_followers(followers)?;
         let broken = self.put_views(views)?;
         self.refuse_broken(&broken, &format!("rename schema {name}"))
     }

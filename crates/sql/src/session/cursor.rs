@@ -98,7 +98,7 @@ impl Session {
             params,
             formats: portal.formats.clone(),
             plan: None,
-            fields: Vec::new(),
+            fields: None,
             state: std::mem::take(&mut portal.state),
             cursor: false,
             savepoints: 0,
@@ -110,7 +110,7 @@ impl Session {
         inner.plan = matches!(inner.state, PortalState::Running(..) | PortalState::Buffered(..)).then_some(plan);
         let outcome = self.run_retrying(&mut inner, how, out)?;
         portal.state = inner.state;
-        portal.fields = inner.plan.as_ref().map_or(Vec::new(), |p| p.fields().to_vec());
+        portal.fields = inner.plan.as_ref().and_then(|p| p.shape().map(|fields| fields.to_vec()));
         Ok(outcome)
     }
 
@@ -208,7 +208,7 @@ impl Session {
             params,
             formats: Vec::new(),
             plan: Some(plan),
-            fields: Vec::new(),
+            fields: None,
             state: PortalState::Ready,
             cursor: true,
             savepoints: self.active.as_ref().map_or(0, |active| active.savepoints.len()),
@@ -249,7 +249,7 @@ impl Session {
             out.row_description(cursor.fields(), &portal.formats);
         }
         let plan = cursor.plan.clone();
-        let fields = plan.as_ref().map_or(cursor.fields.as_slice(), |plan| plan.fields());
+        let fields = plan.as_ref().map_or(cursor.fields.as_deref().unwrap_or_default(), |plan| plan.fields());
         let settings = self.settings.eval.clone();
         let mut send = |row: &Row| if skip { Ok(()) } else { out.row(row, fields, &portal.formats, &settings) };
         if let PortalState::Scroll(scroll) = &mut cursor.state {

@@ -124,7 +124,7 @@ impl Session {
         let (plan, fields) = match prepared.planned() {
             Some(_) => {
                 self.refuse_in_failed_block()?;
-                (Some(self.plan_ahead(&prepared)?), Vec::new())
+                (Some(self.plan_ahead(&prepared)?), None)
             }
             None => (None, self.fields_of(&prepared)?),
         };
@@ -183,11 +183,11 @@ impl Session {
         Value::parse_text_at(ty, text, &self.settings.eval, now_us)
     }
 
-    /// Parameter type OIDs and the result's shape (empty: NoData).
+    /// Parameter type OIDs and the result's shape (`None`: NoData).
     ///
     /// # Errors
     /// 26000 for an unknown statement.
-    pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
+    pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Option<Vec<Field>>), SqlError> {
         self.begin_message();
         self.with_limits(|session| {
             let result = session.describe_new(name);
@@ -199,7 +199,7 @@ impl Session {
         })
     }
 
-    fn describe_new(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
+    fn describe_new(&mut self, name: &str) -> Result<(Vec<u32>, Option<Vec<Field>>), SqlError> {
         let prepared = self.find_prepared(name)?.clone();
         if prepared.planned().is_none() {
             let inner = self.plan_inside(&prepared)?;
@@ -208,7 +208,7 @@ impl Session {
         }
         self.refuse_in_failed_block()?;
         let plan = self.plan_ahead(&prepared)?;
-        Ok((parameter_oids(plan.as_ref()), plan.fields().to_vec()))
+        Ok((parameter_oids(plan.as_ref()), plan.shape().map(<[Field]>::to_vec)))
     }
 
     /// The plan of the query inside DECLARE or EXPLAIN, whose parameters are the statement's.
@@ -218,17 +218,17 @@ impl Session {
         self.plan_ahead(&inner).map(Some)
     }
 
-    /// The result's shape (empty: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
+    /// The result's shape (`None`: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
     ///
     /// # Errors
     /// 34000 for an unknown portal.
-    pub fn describe_portal(&mut self, name: &str) -> Result<(&[Field], &[i16]), SqlError> {
+    pub fn describe_portal(&mut self, name: &str) -> Result<(Option<&[Field]>, &[i16]), SqlError> {
         if self.portals.get(name).is_none() {
             self.failed();
             return Err(unknown_portal(name));
         }
         let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
-        Ok((portal.fields(), &portal.formats))
+        Ok((portal.shape(), &portal.formats))
     }
 
     /// An Execute message; 0 rows means all. `sync_follows`: the next message in the caller's buffer is Sync, so a lone
@@ -303,26 +303,25 @@ impl Session {
         stack::roomy(|| self.failed());
     }
 
-    /// The shape of a statement without a plan of its own.
-    fn fields_of(&mut self, prepared: &Prepared) -> Result<Vec<Field>, SqlError> {
+    /// The shape of a statement without a plan of its own; `None` if it gives no rows.
+    fn fields_of(&mut self, prepared: &Prepared) -> Result<Option<Vec<Field>>, SqlError> {
         Ok(match prepared.command() {
-            Some(Command::Show(name)) => vec![super::show::field(name)],
-            Some(Command::ShowAll) => super::show::all_fields(),
+            Some(Command::Show(name)) => Some(vec![super::show::field(name)]),
+            Some(Command::ShowAll) => Some(super::show::all_fields()),
             Some(Command::Explain { options, .. } | Command::ExplainExecute { options, .. }) => {
-                super::explain::fields(options)
+                Some(super::explain::fields(options))
             }
-            Some(Command::Fetch { name, skip: false, .. }) => match self.portals.get(name) {
-                Some(cursor) => cursor.fields().to_vec(),
-                None => Vec::new(),
-            },
+            Some(Command::Fetch { name, skip: false, .. }) => {
+                self.portals.get(name).and_then(|cursor| cursor.shape().map(<[Field]>::to_vec))
+            }
             Some(Command::Execute { name, .. }) => {
                 let inner = self.find_prepared(name)?.clone();
                 if inner.planned().is_none() {
-                    return Ok(Vec::new());
+                    return Ok(None);
                 }
-                self.plan_ahead(&inner)?.fields().to_vec()
+                self.plan_ahead(&inner)?.shape().map(<[Field]>::to_vec)
             }
-            _ => Vec::new(),
+            _ => None,
         })
     }
 }

@@ -9,7 +9,8 @@ use crate::catalog::{Named, Relation};
 use crate::ddl::constraint_names;
 use crate::expr::function::by_name;
 use crate::output::Output;
-use crate::syntax::{Mentions, Name, ObjectKind, Roles};
+use crate::pg_catalog::names;
+use crate::syntax::{Mentions, Name, ObjectKind, Roles, Routine, no_privilege};
 use crate::{SqlError, SqlState};
 
 impl Session {
@@ -20,51 +21,102 @@ impl Session {
 
     /// Everything named must be there.
     pub(super) fn check_mentions(&mut self, mentions: &Mentions) -> Result<(), SqlError> {
-        let Mentions { roles, relations, schemas, databases, extensions, kinds, constraints, functions } = mentions;
-        let known = |name: &str| crate::pg_catalog::names::is_function(name) || !by_name(name).is_empty();
-        if let Some((_, message)) = functions.iter().find(|(name, _)| !known(name)) {
-            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message.clone()));
+        let none = mentions.relations.is_empty()
+            && mentions.schemas.is_empty()
+            && mentions.databases.is_empty()
+            && mentions.extensions.is_empty();
+        mentions.functions.iter().try_for_each(check_routine)?;
+        for (name, what) in &mentions.classes {
+            check_class(name, what)?;
         }
-        let none = relations.is_empty() && schemas.is_empty() && databases.is_empty() && extensions.is_empty();
-        if !(none && constraints.is_empty()) {
+        for name in &mentions.parameters {
+            if !name.contains('.') && self.settings.show(name).is_none() {
+                let message = format!("invalid parameter name \"{name}\"");
+                return Err(SqlError::new(SqlState(*b"42602"), message));
+            }
+        }
+        if !(none && mentions.constraints.is_empty()) {
+            self.check_objects(mentions)?;
+        }
+        if let Some(missing) = &mentions.missing {
+            return Err(missing.clone());
+        }
+        mentions.roles.iter().try_for_each(|name| self.check_role(name))?;
+        if let Some(privilege) = &mentions.privilege {
+            return Err(privilege.clone());
+        }
+        if mentions.granted.iter().any(|(_, usage)| *usage) {
             let view = self.ensure_active(None)?.view.clone();
-            let snapshot = view.snapshot();
-            for name in relations {
-                let schema = name.schema.as_deref();
-                let fixed = schema.is_none_or(|s| s == "pg_catalog" || s == "information_schema");
-                if view.named(schema, &name.name).is_none()
-                    && !(fixed && crate::pg_catalog::lookup(schema, &name.name).is_some())
-                {
-                    let message = format!("relation \"{}\" does not exist", quote_free(name));
-                    return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+            for (name, _) in mentions.granted.iter().filter(|(_, usage)| *usage) {
+                if !matches!(relation_of(&view, name), Some(Relation::Sequence(_))) {
+                    return Err(no_privilege("USAGE", "table"));
                 }
             }
-            for (kind, name) in kinds {
-                check_kind(&view, *kind, name)?;
-            }
-            for (constraint, table) in constraints {
-                check_constraint(&view, constraint, table)?;
-            }
-            let database = view.database();
-            let fixed = ["pg_catalog", "information_schema", "timeball_internal"];
-            let lost = |name: &&String| {
-                !fixed.contains(&name.as_str()) && snapshot.schema(database.id, name.as_str()).is_none()
-            };
-            if let Some(name) = schemas.iter().find(lost) {
-                let message = format!("schema \"{name}\" does not exist");
-                return Err(SqlError::new(SqlState::INVALID_SCHEMA_NAME, message));
-            }
-            if let Some(name) = databases.iter().find(|name| snapshot.database(name).is_none()) {
-                let message = format!("database \"{name}\" does not exist");
-                return Err(SqlError::new(SqlState::INVALID_CATALOG_NAME, message));
-            }
-            let created = |name: &str| built_in(name).is_some() || database.extensions.iter().any(|e| e.name == name);
-            if let Some(name) = extensions.iter().find(|name| !created(name)) {
-                let message = format!("extension \"{name}\" does not exist");
-                return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+        }
+        Ok(())
+    }
+
+    fn check_objects(&mut self, mentions: &Mentions) -> Result<(), SqlError> {
+        let Mentions { relations, schemas, databases, extensions, kinds, constraints, columns, granted, .. } = mentions;
+        let view = self.ensure_active(None)?.view.clone();
+        let snapshot = view.snapshot();
+        let database = view.database();
+        let no_schema = |name: &str| {
+            let message = format!("schema \"{name}\" does not exist");
+            SqlError::new(SqlState::INVALID_SCHEMA_NAME, message)
+        };
+        let fixed = ["pg_catalog", "information_schema", "timeball_internal"];
+        let lost = |name: &str| !fixed.contains(&name) && snapshot.schema(database.id, name).is_none();
+        for name in relations {
+            let schema = name.schema.as_deref();
+            let fixed = schema.is_none_or(|s| s == "pg_catalog" || s == "information_schema");
+            if view.named(schema, &name.name).is_none()
+                && !(fixed && crate::pg_catalog::lookup(schema, &name.name).is_some())
+            {
+                if let Some(schema) = schema.filter(|schema| lost(schema)) {
+                    return Err(no_schema(schema));
+                }
+                let message = format!("relation \"{}\" does not exist", quote_free(name));
+                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
             }
         }
-        roles.iter().try_for_each(|name| self.check_role(name))
+        for (name, _) in granted {
+            if matches!(view.named(name.schema.as_deref(), &name.name), Some(Named::Index { .. })) {
+                return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is an index", name.name)));
+            }
+        }
+        for (name, column) in columns {
+            let there = match relation_of(&view, name) {
+                Some(Relation::Table(table)) => table.columns.iter().any(|c| c.name == *column),
+                Some(Relation::View(view)) => view.columns.iter().any(|(name, _)| name == column),
+                Some(Relation::Sequence(_)) => ["last_value", "log_cnt", "is_called"].contains(&column.as_str()),
+                // The system's: it is not looked which.
+                None => true,
+            };
+            if !there {
+                let message = format!("column \"{column}\" of relation \"{}\" does not exist", name.name);
+                return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+            }
+        }
+        for (kind, name) in kinds {
+            check_kind(&view, *kind, name)?;
+        }
+        for (constraint, table) in constraints {
+            check_constraint(&view, constraint, table)?;
+        }
+        if let Some(name) = schemas.iter().find(|name| lost(name)) {
+            return Err(no_schema(name));
+        }
+        if let Some(name) = databases.iter().find(|name| snapshot.database(name).is_none()) {
+            let message = format!("database \"{name}\" does not exist");
+            return Err(SqlError::new(SqlState::INVALID_CATALOG_NAME, message));
+        }
+        let created = |name: &str| built_in(name).is_some() || database.extensions.iter().any(|e| e.name == name);
+        if let Some(name) = extensions.iter().find(|name| !created(name)) {
+            let message = format!("extension \"{name}\" does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+        }
+        Ok(())
     }
 
     /// DROP ROLE, DROP OWNED, REASSIGN OWNED.
@@ -86,6 +138,67 @@ impl Session {
         Ok(Outcome::Tag(roles.tag.into()))
     }
 }
+
+fn relation_of<'v>(view: &'v View, name: &Name) -> Option<&'v Relation> {
+    match view.named(name.schema.as_deref(), &name.name)? {
+        Named::Relation(id) => view.snapshot().relation(id).map(|relation| relation.as_ref()),
+        Named::Index { .. } => None,
+    }
+}
+
+/// 42883, 42725 or 42809 if there is no such function, or not one, or it is of another kind.
+fn check_routine(routine: &Routine) -> Result<(), SqlError> {
+    let Routine { word, name, arguments } = routine;
+    let here = name.schema.as_deref().is_none_or(|schema| schema == "pg_catalog" || schema == "public");
+    let all: Vec<(char, &str)> = names::routines(&name.name).filter(|_| here).collect();
+    if all.is_empty() && here && !by_name(&name.name).is_empty() && !matches!(*word, "procedure" | "aggregate") {
+        // One of ours, which no list of PostgreSQL's knows.
+        return Ok(());
+    }
+    let undefined = |message| Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+    let of_word = |kind: char| match *word {
+        "procedure" => kind == 'p',
+        "aggregate" => kind == 'a',
+        _ => true,
+    };
+    let function = if *word == "routine" { "function" } else { word };
+    let Some(types) = arguments else {
+        return match all.iter().filter(|(kind, _)| of_word(*kind)).count() {
+            0 => undefined(format!("could not find a {function} named \"{}\"", quote_free(name))),
+            1 => Ok(()),
+            _ => {
+                let message = format!("{word} name \"{}\" is not unique", quote_free(name));
+                Err(SqlError::new(SqlState::AMBIGUOUS_FUNCTION, message)
+                    .hint(format!("Specify the argument list to select the {word} unambiguously.")))
+            }
+        };
+    };
+    let shown = format!("{}({})", quote_free(name), types.join(", "));
+    let wanted = names::argument_types(types)?;
+    match all.iter().find(|(_, arguments)| *arguments == wanted) {
+        None => undefined(format!("{function} {shown} does not exist")),
+        Some((kind, _)) if of_word(*kind) => Ok(()),
+        Some(_) => {
+            let message = match *word {
+                "procedure" => format!("{shown} is not a procedure"),
+                _ => format!("function {shown} is not an aggregate"),
+            };
+            Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
+        }
+    }
+}
+
+/// 42704 for an operator class, or family, that there is not.
+fn check_class(name: &Name, what: &str) -> Result<(), SqlError> {
+    if crate::ddl::is_operator_class(name) || what == "operator family" && FAMILIES.contains(&name.name.as_str()) {
+        return Ok(());
+    }
+    let message = format!("{what} \"{}\" does not exist for access method \"btree\"", quote_free(name));
+    Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
+}
+
+/// Operator families that are called otherwise than a class of theirs.
+const FAMILIES: [&str; 3] = ["datetime_ops", "integer_ops", "network_ops"];
 
 /// 42809 if a relation or an index is of another kind.
 fn check_kind(view: &View, kind: ObjectKind, name: &Name) -> Result<(), SqlError> {

@@ -19,8 +19,8 @@ pub(super) struct Portal {
     pub(super) formats: Vec<i16>,
     /// The plan as bound, for its shape; `None` for a statement without one.
     pub(super) plan: Option<Arc<dyn Plan>>,
-    /// The shape of a statement without a plan.
-    pub(super) fields: Vec<Field>,
+    /// The shape of a statement without a plan; `None` if it gives no rows.
+    pub(super) fields: Option<Vec<Field>>,
     pub(super) state: PortalState,
     /// DECLARE: FETCH knows it, and it is not run by itself.
     pub(super) cursor: bool,
@@ -121,11 +121,15 @@ impl Portal {
         self.params.iter().map(heap_bytes).sum()
     }
 
-    pub(super) fn fields(&self) -> &[Field] {
+    /// The shape of its result; `None` if it gives no rows.
+    pub(super) fn shape(&self) -> Option<&[Field]> {
         match &self.plan {
-            Some(plan) => plan.fields(),
-            None => &self.fields,
+            Some(plan) => plan.shape(),
+            None => self.fields.as_deref(),
         }
+    }
+    pub(super) fn fields(&self) -> &[Field] {
+        self.shape().unwrap_or_default()
     }
 }
 

@@ -233,8 +233,10 @@ impl Session {
                 active.untouched = untouched;
             }
             portal.plan = Some(plan.clone());
-            if how.describe && !plan.fields().is_empty() {
-                out.row_description(plan.fields(), &portal.formats);
+            if how.describe
+                && let Some(fields) = plan.shape()
+            {
+                out.row_description(fields, &portal.formats);
             }
             match plan.execute(&context)? {
                 Execution::Rows(rows) => portal.state = PortalState::Running(rows, 0),
@@ -297,7 +299,7 @@ impl Session {
         let limit = if max_rows == 0 { u64::MAX } else { max_rows };
         let settings = self.settings.eval.clone();
         let plan = portal.plan.clone();
-        let fields: &[Field] = plan.as_ref().map_or(&portal.fields, |p| p.fields());
+        let fields: &[Field] = plan.as_ref().map_or(portal.fields.as_deref().unwrap_or_default(), |p| p.fields());
         let mut sent = 0;
         loop {
             let wanted = usize::try_from(limit - sent).unwrap_or(usize::MAX).min(PULL_ROWS);

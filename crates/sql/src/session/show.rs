@@ -60,7 +60,7 @@ impl Session {
             if how.describe {
                 out.row_description(&fields, &portal.formats);
             }
-            portal.fields = fields;
+            portal.fields = Some(fields);
             portal.state = PortalState::Buffered(Buffered::new(rows, Some(tag.into()), &self.planning_memory)?);
         }
         self.pull(portal, how.max_rows, out)

@@ -67,7 +67,7 @@ impl Session {
                 params: Vec::new(),
                 formats: Vec::new(),
                 plan: None,
-                fields: Vec::new(),
+                fields: None,
                 state: PortalState::Ready,
                 cursor: false,
                 savepoints: 0,

@@ -49,6 +49,9 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     if let Some(command) = role_default(r)? {
         return Ok(command);
     }
+    if let Some(command) = owner(r)? {
+        return Ok(command);
+    }
     if let Some(word) = r.peek_word() {
         let word = word.to_ascii_uppercase();
         if matches!(
@@ -66,6 +69,46 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
         }
     }
     Err(r.error_here())
+}
+
+/// ALTER .. OWNER TO of what has nothing else that could be altered.
+fn owner(r: &mut Reader) -> Result<Option<Command>, SqlError> {
+    let kinds = [
+        ("FUNCTION", "ALTER FUNCTION"),
+        ("PROCEDURE", "ALTER PROCEDURE"),
+        ("ROUTINE", "ALTER ROUTINE"),
+        ("AGGREGATE", "ALTER AGGREGATE"),
+        ("TYPE", "ALTER TYPE"),
+        ("DOMAIN", "ALTER DOMAIN"),
+        ("COLLATION", "ALTER COLLATION"),
+        ("CONVERSION", "ALTER CONVERSION"),
+        ("LANGUAGE", "ALTER LANGUAGE"),
+        ("PROCEDURAL LANGUAGE", "ALTER LANGUAGE"),
+        ("LARGE OBJECT", "ALTER LARGE OBJECT"),
+        ("TABLESPACE", "ALTER TABLESPACE"),
+        ("MATERIALIZED VIEW", "ALTER MATERIALIZED VIEW"),
+        ("FOREIGN TABLE", "ALTER FOREIGN TABLE"),
+        ("FOREIGN DATA WRAPPER", "ALTER FOREIGN DATA WRAPPER"),
+        ("SERVER", "ALTER SERVER"),
+        ("PUBLICATION", "ALTER PUBLICATION"),
+        ("SUBSCRIPTION", "ALTER SUBSCRIPTION"),
+        ("EVENT TRIGGER", "ALTER EVENT TRIGGER"),
+        ("TEXT SEARCH CONFIGURATION", "ALTER TEXT SEARCH CONFIGURATION"),
+        ("TEXT SEARCH DICTIONARY", "ALTER TEXT SEARCH DICTIONARY"),
+        ("STATISTICS", "ALTER STATISTICS"),
+        ("OPERATOR CLASS", "ALTER OPERATOR CLASS"),
+        ("OPERATOR FAMILY", "ALTER OPERATOR FAMILY"),
+        ("OPERATOR", "ALTER OPERATOR"),
+    ];
+    let start = r.at;
+    let Some((_, tag)) = kinds.into_iter().find(|(words, _)| r.peek_words(words)) else { return Ok(None) };
+    let mut mentions = Mentions::default();
+    if super::comment::named(r, &mut mentions).is_err() || !r.take("OWNER TO") {
+        r.at = start;
+        return Ok(None);
+    }
+    grant::role(r, &mut mentions)?;
+    Ok(Some(Command::Nothing { tag, notice: None, outside_block: false, mentions: Box::new(mentions) }))
 }
 
 /// ALTER ROLE and ALTER USER, where they are about a setting.
@@ -364,6 +407,9 @@ fn object(r: &mut Reader, kind: ObjectKind) -> Result<Command, SqlError> {
         mentions.relations.push(name.clone());
     }
     if r.take("OWNER TO") {
+        if kind == ObjectKind::View || kind == ObjectKind::Sequence {
+            mentions.kinds.push((kind, name));
+        }
         grant::role(r, &mut mentions)?;
         return Ok(Command::Nothing { tag, notice: None, outside_block: false, mentions: Box::new(mentions) });
     }

@@ -3,6 +3,7 @@
 use super::ddl::{Ddl, ObjectKind};
 use super::explain::Options;
 use super::name::Name;
+use crate::SqlError;
 use crate::transaction::{Consistency, Isolation};
 use sqlparser::ast::{DataType, Statement};
 use std::sync::Arc;
@@ -169,8 +170,31 @@ pub struct Mentions {
     pub kinds: Vec<(ObjectKind, Name)>,
     /// Constraints, and their tables.
     pub constraints: Vec<(String, Name)>,
-    /// Functions, and what is said if there is none of the name.
-    pub functions: Vec<(String, String)>,
+    /// Columns, and their relations.
+    pub columns: Vec<(Name, String)>,
+    /// Functions, procedures, aggregates.
+    pub functions: Vec<Routine>,
+    /// Operator classes and families of btree, and which of both.
+    pub classes: Vec<(Name, &'static str)>,
+    /// Settings.
+    pub parameters: Vec<String>,
+    /// What can never have been made here.
+    pub missing: Option<SqlError>,
+    /// Relations on which something is granted; whether that is USAGE, which only sequences have.
+    pub granted: Vec<(Name, bool)>,
+    /// A privilege that what it is granted on does not have: told when all that is named is there.
+    pub privilege: Option<SqlError>,
+}
+
+/// A function by its name, and the types of its arguments if they are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routine {
+    /// `function`, `procedure`, `routine` or `aggregate`.
+    pub word: &'static str,
+    /// Its name.
+    pub name: Name,
+    /// Types, by their names.
+    pub arguments: Option<Vec<String>>,
 }
 
 /// A statement about roles that cannot be done to the one there is.

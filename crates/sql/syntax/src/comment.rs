@@ -1,10 +1,11 @@
 //! COMMENT ON: kept of tables and their columns; of all else it is looked that what is named exists.
 
-use super::command::{Command, Mentions};
+use super::command::{Command, Mentions, Routine};
 use super::create::{check_tablespace, ddl};
 use super::ddl::{Ddl, ObjectKind};
 use super::name::Name;
 use super::reader::Reader;
+use crate::catalog::Collation;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
@@ -19,14 +20,9 @@ const NEVER: &[(&str, &str)] = &[
     ("STATISTICS", "statistics object"),
 ];
 
-/// What is built in; it is not looked which.
-const BUILT_IN: &[&str] = &["COLLATION", "OPERATOR", "CAST", "TEXT SEARCH", "CONVERSION", "TRANSFORM", "ACCESS METHOD"];
-
 const LANGUAGES: &[&str] = &["internal", "c", "sql", "plpgsql"];
 
-fn missing(message: String) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-}
+const ACCESS_METHODS: &[&str] = &["heap", "btree", "hash", "gist", "gin", "spgist", "brin"];
 
 /// From the words COMMENT ON on.
 pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
@@ -57,8 +53,8 @@ fn kept(r: &mut Reader, column: bool) -> Result<Command, SqlError> {
     Ok(ddl(Ddl::Comment { table, column, text: text.filter(|text| !text.is_empty()) }))
 }
 
-/// What the comment is on.
-fn named(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
+/// What the comment is on, or whose owner is changed.
+pub(super) fn named(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
     let kinds = [("VIEW", ObjectKind::View), ("INDEX", ObjectKind::Index), ("SEQUENCE", ObjectKind::Sequence)];
     if let Some((_, kind)) = kinds.into_iter().find(|(word, _)| r.take(word)) {
         let name = r.name()?;
@@ -76,66 +72,187 @@ fn named(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
         let name = r.identifier()?;
         r.expect("ON")?;
         if r.take("DOMAIN") {
-            return Err(no_type(&r.name()?.to_string()));
+            mentions.missing = Some(no_type(&r.name()?.to_string()));
+        } else {
+            mentions.constraints.push((name, r.name()?));
         }
-        mentions.constraints.push((name, r.name()?));
-    } else if let Some(word) = ["FUNCTION", "PROCEDURE", "ROUTINE", "AGGREGATE"].into_iter().find(|word| r.take(word)) {
-        mentions.functions.push(function(r, word)?);
+    } else if let Some(word) = routine_word(r) {
+        mentions.functions.push(routine(r, word)?);
     } else if r.take("DOMAIN") {
-        return Err(no_type(&r.name()?.to_string()));
+        domain(r, mentions)?;
     } else if r.take("TYPE") {
-        SqlType::from_ast(&r.data_type()?)?;
+        a_type(r, mentions)?;
     } else if let Some(word) = ["TRIGGER", "RULE", "POLICY"].into_iter().find(|word| r.take(word)) {
         let name = r.identifier()?;
         r.expect("ON")?;
         let of = if word == "RULE" { "relation" } else { "table" };
-        return Err(missing(format!("{} \"{name}\" for {of} \"{}\" does not exist", word.to_lowercase(), r.name()?)));
+        let relation = r.name()?;
+        let message = format!("{} \"{name}\" for {of} \"{relation}\" does not exist", word.to_lowercase());
+        mentions.relations.push(relation);
+        mentions.missing = Some(missing(message));
     } else if r.take("MATERIALIZED VIEW") || r.take("FOREIGN TABLE") {
         let name = r.name()?;
         mentions.relations.push(name.clone());
         // There is none: whatever has the name is of another kind.
         mentions.kinds.push((ObjectKind::Database, name));
     } else if let Some((_, what)) = NEVER.iter().find(|(words, _)| r.take(words)) {
-        return Err(missing(format!("{what} \"{}\" does not exist", r.name()?)));
+        mentions.missing = Some(missing(format!("{what} \"{}\" does not exist", r.name()?)));
     } else if r.take("LARGE OBJECT") {
-        return Err(missing(format!("large object {} does not exist", r.integer()?)));
+        mentions.missing = Some(missing(format!("large object {} does not exist", r.integer()?)));
     } else if r.take("TABLESPACE") {
-        check_tablespace(&r.identifier()?)?;
+        tablespace(r, mentions)?;
     } else if r.take("LANGUAGE") || r.take("PROCEDURAL LANGUAGE") {
-        let name = r.identifier()?;
-        if !LANGUAGES.contains(&name.as_str()) {
-            return Err(missing(format!("language \"{name}\" does not exist")));
+        language(r, mentions)?;
+    } else {
+        built_in(r, mentions)?;
+    }
+    Ok(())
+}
+
+/// What nobody can make here.
+fn built_in(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
+    let mut lacking = |there: bool, message: String| {
+        if !there {
+            mentions.missing = Some(missing(message));
         }
-    } else if BUILT_IN.iter().any(|words| r.take(words)) {
-        while !r.at_end() && !r.peek_words("IS") {
+    };
+    if r.take("COLLATION") {
+        let name = r.name()?;
+        let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+        lacking(Collation::named(&name.name).is_some(), message);
+    } else if r.take("ACCESS METHOD") {
+        let name = r.identifier()?;
+        lacking(ACCESS_METHODS.contains(&name.as_str()), format!("access method \"{name}\" does not exist"));
+    } else if r.take("CONVERSION") {
+        lacking(false, format!("conversion \"{}\" does not exist", r.name()?));
+    } else if r.take("TEXT SEARCH") {
+        let word = r.identifier()?;
+        let built_in: &[&str] = match word.as_str() {
+            "configuration" | "dictionary" => &["simple", "english"],
+            "parser" => &["default"],
+            "template" => &["simple", "synonym", "ispell", "thesaurus", "snowball"],
+            _ => return Err(r.error_here()),
+        };
+        let name = r.name()?;
+        lacking(built_in.contains(&name.name.as_str()), format!("text search {word} \"{name}\" does not exist"));
+    } else if let Some(what) = ["OPERATOR CLASS", "OPERATOR FAMILY"].into_iter().find(|words| r.take(words)) {
+        let name = r.name()?;
+        r.expect("USING")?;
+        let method = r.identifier()?;
+        if method == "btree" {
+            mentions.classes.push((name, if what == "OPERATOR CLASS" { "operator class" } else { "operator family" }));
+        } else {
+            lacking(ACCESS_METHODS.contains(&method.as_str()), format!("access method \"{method}\" does not exist"));
+        }
+    } else if r.take("CAST") {
+        if !r.take_token(&Token::LParen) {
+            return Err(r.error_here());
+        }
+        a_type(r, mentions)?;
+        r.expect("AS")?;
+        a_type(r, mentions)?;
+        if !r.take_token(&Token::RParen) {
+            return Err(r.error_here());
+        }
+    } else if r.take("TRANSFORM") {
+        r.expect("FOR")?;
+        let ty = SqlType::from_ast(&r.data_type()?);
+        r.expect("LANGUAGE")?;
+        let name = r.identifier()?;
+        mentions.missing = Some(match ty {
+            Ok(ty) => missing(format!("transform for type {ty} language \"{name}\" does not exist")),
+            Err(error) => error,
+        });
+    } else if r.take("OPERATOR") {
+        while !r.at_end() && r.peek() != Some(&Token::LParen) {
             r.next();
         }
+        r.parens()?;
     } else {
         return Err(r.error_here());
     }
     Ok(())
 }
 
+/// A type.
+pub(super) fn a_type(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
+    if let Err(error) = SqlType::from_ast(&r.data_type()?) {
+        mentions.missing.get_or_insert(error);
+    }
+    Ok(())
+}
+
+/// A domain: there is none.
+pub(super) fn domain(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
+    let start = r.at;
+    let ty = r.data_type()?;
+    let name = r.lexed.slice(start..r.at).trim().to_string();
+    mentions.missing = Some(match SqlType::from_ast(&ty) {
+        Ok(_) => SqlError::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain")),
+        Err(_) => no_type(&name),
+    });
+    Ok(())
+}
+
+/// A language.
+pub(super) fn language(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
+    let name = r.identifier()?;
+    if !LANGUAGES.contains(&name.as_str()) {
+        mentions.missing = Some(missing(format!("language \"{name}\" does not exist")));
+    }
+    Ok(())
+}
+
+/// A tablespace.
+pub(super) fn tablespace(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
+    if let Err(error) = check_tablespace(&r.identifier()?) {
+        mentions.missing = Some(error);
+    }
+    Ok(())
+}
+
+pub(super) fn missing(message: String) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
 fn no_type(name: &str) -> SqlError {
     missing(format!("type \"{name}\" does not exist"))
 }
 
-/// A function's name, and what is said if there is none of it.
-fn function(r: &mut Reader, word: &str) -> Result<(String, String), SqlError> {
+/// The word before a function.
+pub(super) fn routine_word(r: &mut Reader) -> Option<&'static str> {
+    let words =
+        [("FUNCTION", "function"), ("PROCEDURE", "procedure"), ("ROUTINE", "routine"), ("AGGREGATE", "aggregate")];
+    words.into_iter().find(|(word, _)| r.take(word)).map(|(_, word)| word)
+}
+
+/// A function, with the types of its arguments if they are there.
+pub(super) fn routine(r: &mut Reader, word: &'static str) -> Result<Routine, SqlError> {
     let name = r.name()?;
-    let word = word.to_lowercase();
-    if r.peek() != Some(&Token::LParen) {
-        return Ok((name.name.clone(), format!("could not find a {word} named \"{name}\"")));
+    if !r.take_token(&Token::LParen) {
+        return Ok(Routine { word, name, arguments: None });
     }
-    r.next();
-    let mut types = Vec::new();
+    let mut types: Vec<String> = Vec::new();
+    // A name may stand before a type, which then is what is read first.
+    let mut named = false;
     while !r.take_token(&Token::RParen) {
-        if r.take_token(&Token::Mul) || r.take_token(&Token::Comma) {
+        if r.take_token(&Token::Mul) {
             continue;
         }
+        if r.take_token(&Token::Comma) || r.take("ORDER BY") {
+            named = false;
+            continue;
+        }
+        let _ = ["IN", "INOUT", "VARIADIC"].iter().any(|mode| r.take(mode));
+        let start = r.at;
         let ty = r.data_type()?;
-        types.push(SqlType::from_ast(&ty)?.to_string());
+        let text =
+            SqlType::from_ast(&ty).map_or_else(|_| r.lexed.slice(start..r.at).trim().to_string(), |ty| ty.to_string());
+        if named {
+            types.pop();
+        }
+        types.push(text);
+        named = true;
     }
-    let message = format!("{word} {name}({}) does not exist", types.join(", "));
-    Ok((name.name, message))
+    Ok(Routine { word, name, arguments: Some(types) })
 }

@@ -7,11 +7,12 @@ use super::output_name;
 use super::reader::{Reader, string_of};
 use super::{cursor, grant, name::Name};
 use crate::catalog::Collation;
-use crate::identifier::fold;
+use crate::identifier::{fold, quote_identifier};
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
+use std::sync::Arc;
 
 pub(super) fn ddl(ddl: Ddl) -> Command {
     Command::Ddl(Box::new(ddl))
@@ -20,7 +21,7 @@ pub(super) fn ddl(ddl: Ddl) -> Command {
 pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     r.expect("CREATE")?;
     let or_replace = r.take("OR REPLACE");
-    if or_replace && !r.peek_words("VIEW") {
+    if or_replace && !r.peek_words("VIEW") && !r.peek_words("RECURSIVE VIEW") {
         return Err(match r.peek_word() {
             Some(word) => SqlError::unsupported(format!("CREATE OR REPLACE {}", word.to_uppercase())),
             None => r.error_here(),
@@ -40,6 +41,9 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     }
     if r.take("VIEW") {
         return view(r, or_replace);
+    }
+    if r.take("RECURSIVE VIEW") {
+        return recursive_view(r, or_replace);
     }
     if r.take("UNIQUE INDEX") {
         return index(r, true);
@@ -101,6 +105,29 @@ fn view(r: &mut Reader, or_replace: bool) -> Result<Command, SqlError> {
         );
     }
     Ok(ddl(Ddl::CreateView { name, or_replace, if_not_exists, columns, query, text }))
+}
+
+/// Short for a view of a WITH RECURSIVE query of the same name.
+fn recursive_view(r: &mut Reader, or_replace: bool) -> Result<Command, SqlError> {
+    let name = r.name()?;
+    let columns = r.identifiers_in_parens()?;
+    r.expect("AS")?;
+    let (_, inner) = cursor::inner(r)?;
+    let list = columns.iter().map(|column| quote_identifier(column)).collect::<Vec<_>>().join(", ");
+    let own = quote_identifier(&name.name);
+    // A comment may end the query.
+    let text = format!("WITH RECURSIVE {own} ({list}) AS ({inner}\n) SELECT {list} FROM {own}");
+    match super::parse(&text)?.pop().map(|parsed| parsed.command) {
+        Some(Command::Planned(query)) if query.as_of.is_none() => Ok(ddl(Ddl::CreateView {
+            name,
+            or_replace,
+            if_not_exists: false,
+            columns,
+            query: Arc::new(query),
+            text: text.into(),
+        })),
+        _ => Err(r.error_here()),
+    }
 }
 
 fn index(r: &mut Reader, unique: bool) -> Result<Command, SqlError> {

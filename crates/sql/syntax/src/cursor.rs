@@ -1,6 +1,7 @@
 //! Prepared statements, cursors, EXPLAIN.
 
 use super::command::{Command, Direction, Move, Planned};
+use super::ddl::Ddl;
 use super::explain::{Format, Options};
 use super::reader::Reader;
 use super::rewrite;
@@ -86,6 +87,24 @@ fn explain(r: &mut Reader) -> Result<Command, SqlError> {
     if r.take("EXECUTE") {
         let (name, arguments) = executed(r)?;
         return Ok(Command::ExplainExecute { options, name, arguments });
+    }
+    // Of what a query is run for, the query is explained.
+    let declared = r.take("DECLARE");
+    if declared || r.peek_words("CREATE TABLE") {
+        let what = if declared { declare(r)? } else { super::create::parse(r)? };
+        let (statement, text) = match what {
+            Command::Declare { query, text, .. } => (query, text),
+            Command::Ddl(ddl) => match *ddl {
+                Ddl::CreateTableAs { query, text, .. } => (query, text),
+                _ => return Err(r.error_here()),
+            },
+            _ => return Err(r.error_here()),
+        };
+        if options.analyze {
+            return Err(SqlError::unsupported("EXPLAIN ANALYZE of what a query is run for")
+                .hint("Explain the query by itself."));
+        }
+        return Ok(Command::Explain { options, statement, text });
     }
     let (statement, text) = inner(r)?;
     Ok(Command::Explain { options, statement, text })

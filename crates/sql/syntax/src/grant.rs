@@ -4,6 +4,8 @@
 //! role is refused as PostgreSQL refuses it: there is no such role.
 
 use super::command::{Command, Mentions};
+use super::comment::{a_type, domain, language, missing, routine, routine_word, tablespace};
+use super::ddl::ObjectKind;
 use super::reader::Reader;
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
@@ -74,33 +76,37 @@ fn nothing(tag: &'static str, notice: Option<String>, mentions: Mentions) -> Com
 fn privileges(r: &mut Reader, grants: bool, mentions: &mut Mentions) -> Result<bool, SqlError> {
     let to = if grants { "TO" } else { "FROM" };
     let _ = r.take("GRANT OPTION FOR") || r.take("ADMIN OPTION FOR");
-    let mut words = Vec::new();
-    loop {
-        if r.peek_words(to) || r.peek_words("ON") {
-            break;
+    let mut asked: Vec<Privilege> = Vec::new();
+    while !(r.peek_words(to) || r.peek_words("ON")) {
+        if r.take_token(&Token::Comma) {
+            continue;
         }
-        match r.peek() {
-            Some(Token::LParen) => {
-                r.parens()?;
+        if r.peek() == Some(&Token::LParen) {
+            let Some(last) = asked.last_mut() else { return Err(r.error_here()) };
+            r.next();
+            last.columns = r.separated(Reader::identifier)?;
+            if !r.take_token(&Token::RParen) {
+                return Err(r.error_here());
             }
-            Some(Token::Comma) => drop(r.next()),
-            _ => words.push(r.identifier()?),
+            continue;
         }
+        asked.push(Privilege { word: r.identifier()?, columns: Vec::new() });
     }
-    if words.is_empty() {
+    if asked.is_empty() {
         return Err(r.error_here());
     }
     if r.take("ON") {
-        if let Some(word) = words.iter().find(|word| !PRIVILEGES.contains(&word.to_ascii_lowercase().as_str())) {
-            let message = format!("unrecognized privilege type \"{word}\"");
+        if let Some(unknown) = asked.iter().find(|asked| !PRIVILEGES.contains(&asked.word.as_str())) {
+            let message = format!("unrecognized privilege type \"{}\"", unknown.word);
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
-        objects(r, mentions)?;
+        let of = objects(r, &asked, mentions)?;
+        mentions.privilege = of.refused(&asked);
     } else {
         // A role that is granted: `GRANT admin TO alice`. Of default privileges the words are of another kind, and are not roles.
         let known = ["all", "select", "insert", "update", "delete", "usage", "execute", "create", "truncate"];
-        if !words.iter().any(|word| known.contains(&word.as_str())) {
-            mentions.roles.extend(words);
+        if !asked.iter().any(|asked| known.contains(&asked.word.as_str())) {
+            mentions.roles.extend(asked.into_iter().map(|asked| asked.word));
         }
     }
     r.expect(to)?;
@@ -113,45 +119,141 @@ fn privileges(r: &mut Reader, grants: bool, mentions: &mut Mentions) -> Result<b
     Ok(public)
 }
 
-fn objects(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
-    for words in
-        ["ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "ALL ROUTINES IN SCHEMA"]
-    {
+/// A privilege, and the columns that it is of.
+struct Privilege {
+    word: String,
+    columns: Vec<String>,
+}
+
+/// What kind of thing privileges are of: as PostgreSQL calls it, and those that it has.
+struct Of(&'static str, &'static [&'static str]);
+
+const RELATION: Of =
+    Of("relation", &["select", "insert", "update", "delete", "truncate", "references", "trigger", "usage"]);
+/// As the default of tables to come: no sequence is among them.
+const TABLES: Of = Of("relation", &["select", "insert", "update", "delete", "truncate", "references", "trigger"]);
+const SEQUENCE: Of = Of("sequence", &["usage", "select", "update"]);
+const DATABASE: Of = Of("database", &["create", "temp", "temporary", "connect"]);
+const SCHEMA: Of = Of("schema", &["usage", "create"]);
+const TYPE: Of = Of("type", &["usage"]);
+const OF_COLUMNS: Of = Of("column", &["select", "insert", "update", "references"]);
+
+impl Of {
+    /// 0LP01 for a privilege that such a thing does not have.
+    fn refused(&self, asked: &[Privilege]) -> Option<SqlError> {
+        let has = |of: &Of, word: &str| ["all", "privileges"].contains(&word) || of.1.contains(&word);
+        let lacks = |asked: &&Privilege| {
+            !has(self, &asked.word) || !(asked.columns.is_empty() || has(&OF_COLUMNS, &asked.word))
+        };
+        let asked = asked.iter().find(lacks)?;
+        let what = if has(self, &asked.word) { OF_COLUMNS.0 } else { self.0 };
+        let word = if asked.word == "temp" { "TEMPORARY".into() } else { asked.word.to_uppercase() };
+        Some(no_privilege(&word, what))
+    }
+}
+
+/// 0LP01
+pub fn no_privilege(word: &str, what: &str) -> SqlError {
+    SqlError::new(SqlState(*b"0LP01"), format!("invalid privilege type {word} for {what}"))
+}
+
+fn objects(r: &mut Reader, asked: &[Privilege], mentions: &mut Mentions) -> Result<Of, SqlError> {
+    for (words, of) in [
+        ("ALL TABLES IN SCHEMA", TABLES),
+        ("ALL SEQUENCES IN SCHEMA", SEQUENCE),
+        ("ALL FUNCTIONS IN SCHEMA", Of("function", &["execute"])),
+        ("ALL PROCEDURES IN SCHEMA", Of("procedure", &["execute"])),
+        ("ALL ROUTINES IN SCHEMA", Of("routine", &["execute"])),
+    ] {
         if r.take(words) {
             mentions.schemas.extend(r.separated(Reader::identifier)?);
-            return Ok(());
+            return Ok(of);
+        }
+    }
+    // Of default privileges: what will be made.
+    for (word, of) in [
+        ("TABLES", TABLES),
+        ("SEQUENCES", SEQUENCE),
+        ("FUNCTIONS", Of("function", &["execute"])),
+        ("ROUTINES", Of("routine", &["execute"])),
+        ("TYPES", TYPE),
+        ("SCHEMAS", SCHEMA),
+    ] {
+        if r.take(word) {
+            return Ok(of);
         }
     }
     if r.take("SCHEMA") {
         mentions.schemas.extend(r.separated(Reader::identifier)?);
-    } else if r.take("DATABASE") {
-        mentions.databases.extend(r.separated(Reader::identifier)?);
-    } else if ["TABLES", "SEQUENCES", "FUNCTIONS", "ROUTINES", "TYPES", "SCHEMAS"].iter().any(|word| r.take(word)) {
-        // Of default privileges: what will be made.
-    } else if [
-        "FUNCTION",
-        "PROCEDURE",
-        "ROUTINE",
-        "TYPE",
-        "DOMAIN",
-        "LANGUAGE",
-        "FOREIGN",
-        "LARGE",
-        "TABLESPACE",
-        "PARAMETER",
-    ]
-    .iter()
-    .any(|word| r.peek_words(word))
-    {
-        // Built in, each of them, and everybody's.
-        while !r.at_end() && !r.peek_words("TO") && !r.peek_words("FROM") {
-            r.next();
-        }
-    } else {
-        let _ = r.take("TABLE") || r.take("SEQUENCE");
-        mentions.relations.extend(r.names()?);
+        return Ok(SCHEMA);
     }
-    Ok(())
+    if r.take("DATABASE") {
+        mentions.databases.extend(r.separated(Reader::identifier)?);
+        return Ok(DATABASE);
+    }
+    if let Some(word) = routine_word(r) {
+        mentions.functions.extend(r.separated(|r| routine(r, word))?);
+        return Ok(Of(word, &["execute"]));
+    }
+    if r.take("TYPE") {
+        r.separated(|r| a_type(r, mentions))?;
+        return Ok(TYPE);
+    }
+    if r.take("DOMAIN") {
+        r.separated(|r| domain(r, mentions))?;
+        return Ok(TYPE);
+    }
+    if r.take("LANGUAGE") {
+        r.separated(|r| language(r, mentions))?;
+        return Ok(Of("language", &["usage"]));
+    }
+    if r.take("TABLESPACE") {
+        r.separated(|r| tablespace(r, mentions))?;
+        return Ok(Of("tablespace", &["create"]));
+    }
+    if r.take("LARGE OBJECT") {
+        let first = r.separated(Reader::integer)?[0];
+        mentions.missing = Some(missing(format!("large object {first} does not exist")));
+        return Ok(Of("large object", &["select", "update"]));
+    }
+    for (words, what, of) in [
+        ("FOREIGN DATA WRAPPER", "foreign-data wrapper", Of("foreign-data wrapper", &["usage"])),
+        ("FOREIGN SERVER", "server", Of("foreign server", &["usage"])),
+    ] {
+        if r.take(words) {
+            let names = r.separated(Reader::identifier)?;
+            mentions.missing = Some(missing(format!("{what} \"{}\" does not exist", names[0])));
+            return Ok(of);
+        }
+    }
+    if r.take("PARAMETER") {
+        mentions.parameters.extend(r.separated(setting_name)?);
+        return Ok(Of("parameter", &["set", "alter", "system"]));
+    }
+    let sequences = r.take("SEQUENCE");
+    let _ = !sequences && r.take("TABLE");
+    let names = r.names()?;
+    mentions.relations.extend(names.iter().cloned());
+    for name in names {
+        for column in asked.iter().flat_map(|asked| &asked.columns) {
+            mentions.columns.push((name.clone(), column.clone()));
+        }
+        if sequences {
+            mentions.kinds.push((ObjectKind::Sequence, name));
+        } else {
+            mentions.granted.push((name, asked.iter().any(|asked| asked.word == "usage")));
+        }
+    }
+    Ok(if sequences { SEQUENCE } else { RELATION })
+}
+
+/// A setting's name, which may have parts.
+fn setting_name(r: &mut Reader) -> Result<String, SqlError> {
+    let mut name = r.identifier()?;
+    while r.take_token(&Token::Period) {
+        name = format!("{name}.{}", r.identifier()?);
+    }
+    Ok(name)
 }
 
 /// Roles separated by commas; whether PUBLIC is among them.

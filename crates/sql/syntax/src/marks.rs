@@ -5,7 +5,8 @@
 use super::forms::{STAR, VARIADIC};
 use super::reshape::EXCLUDED;
 use crate::SqlError;
-use sqlparser::ast::{Value, ValueWithSpan, VisitMut, VisitorMut};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{Expr, LimitClause, Query, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut};
 use std::fmt::{Display, Write};
 use std::ops::ControlFlow;
 
@@ -25,11 +26,45 @@ pub fn written<T: Display + VisitMut>(mut tree: T) -> Result<String, SqlError> {
     if printed.text.contains('\0') { unmarked(&printed.text) } else { Ok(printed.text) }
 }
 
-/// Puts literals whose quotes the library would not double, or would print as those of names, into a value that it prints as it is.
+/// Puts literals whose quotes the library would not double, or would print as those of names, into a value that it prints as it is. Puts what
+/// the library prints into something that reads as something else (`- - x` as a comment) into parentheses, or where it stood in the text.
 struct Literals;
+
+/// Whether a sign stands before its operand without a blank between.
+fn is_sign(expr: &Expr) -> bool {
+    matches!(expr, Expr::UnaryOp { op, .. } if *op != UnaryOperator::Not)
+}
 
 impl VisitorMut for Literals {
     type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if is_sign(expr)
+            && let Expr::UnaryOp { expr: inner, .. } = expr
+            && is_sign(inner)
+        {
+            let sign = std::mem::replace(inner.as_mut(), Expr::Wildcard(AttachedToken::empty()));
+            **inner = Expr::Nested(Box::new(sign));
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// WITH TIES has its count: it is a LIMIT in the tree (see [`super::reshape`]).
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let Some(fetch) = &mut query.fetch
+            && fetch.quantity.is_none()
+            && let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause
+        {
+            fetch.quantity = limit.take().map(|count| match count {
+                Expr::Value(_) | Expr::Nested(_) => count,
+                other => Expr::Nested(Box::new(other)),
+            });
+            if offset.is_none() {
+                query.limit_clause = None;
+            }
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
         let quoted = |prefix, text: &String| format!("{prefix}'{}'", text.replace('\'', "''"));

@@ -12,11 +12,15 @@
 //! x LIKE ALL (SELECT ..)               x LIKE ALL ((SELECT ..))
 //! (ORDER BY a RANGE '1'::float8 ..)    (ORDER BY a RANGE ('1'::float8) ..)
 //! (ORDER BY a ROWS .. EXCLUDE TIES)    (ORDER BY a, <mark>(3) ROWS ..): see [`excluded`]
+//! SELECT WHERE x, (SELECT)             SELECT <mark> WHERE x, (SELECT <mark>), until it is a tree: see [`mend`]
 //! ```
 //! Each is looked for by its words first, so a statement without them costs one pass over its tokens.
 
 use crate::identifier::keyword::{self, Category};
-use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut};
+use sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Select, SelectItem, VisitMut, VisitorMut,
+};
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 use std::ops::ControlFlow;
 
@@ -25,6 +29,9 @@ const SYMMETRIC: &str = "\0symmetric";
 
 /// The function that marks what a window's frame excludes, last in its order.
 pub(super) const EXCLUDED: &str = "\0exclude";
+
+/// The name that marks a select list of nothing.
+const NOTHING: &str = "\0nothing";
 
 /// What a statement's tokens hold.
 #[derive(Default)]
@@ -38,6 +45,7 @@ struct Words {
     conflict: bool,
     symmetric: bool,
     values: bool,
+    select: bool,
     joins: usize,
 }
 
@@ -54,10 +62,10 @@ fn word(text: &str, span: Span) -> TokenWithSpan {
 }
 
 /// Whether the tree must be mended too.
-pub(super) type Symmetric = bool;
+pub(super) type Marked = bool;
 
 /// The same statement in the library's forms.
-pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symmetric) {
+pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Marked) {
     let mut found = Words::default();
     for token in &tokens {
         let Token::Word(word) = &token.token else { continue };
@@ -76,7 +84,10 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symm
                 found.like |= same("ILIKE");
                 found.table |= same("TABLE");
             }
-            6 => found.values |= same("VALUES"),
+            6 => {
+                found.values |= same("VALUES");
+                found.select |= same("SELECT");
+            }
             7 => found.exclude |= same("EXCLUDE"),
             8 => found.conflict |= same("CONFLICT"),
             9 => {
@@ -85,6 +96,10 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symm
             }
             _ => {}
         }
+    }
+    let mut marked = false;
+    if found.select {
+        (tokens, marked) = empty_lists(tokens);
     }
     if found.table {
         tokens = tables(tokens);
@@ -110,11 +125,64 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symm
     if found.exclude {
         tokens = exclusions(tokens);
     }
-    let mut symmetric = false;
     if found.symmetric {
+        let symmetric;
         (tokens, symmetric) = between_symmetric(tokens);
+        marked |= symmetric;
     }
-    (tokens, symmetric)
+    (tokens, marked)
+}
+
+/// Whether no more of a select list can follow, with FROM left out.
+pub(super) fn ends_a_list(token: Option<&Token>) -> bool {
+    const CLAUSES: [&str; 15] = [
+        "WHERE",
+        "GROUP",
+        "HAVING",
+        "WINDOW",
+        "ORDER",
+        "LIMIT",
+        "OFFSET",
+        "FETCH",
+        "FOR",
+        "UNION",
+        "INTERSECT",
+        "EXCEPT",
+        "INTO",
+        "ON",
+        "RETURNING",
+    ];
+    match token {
+        None | Some(Token::RParen | Token::SemiColon | Token::EOF) => true,
+        Some(Token::Word(word)) => {
+            word.quote_style.is_none() && CLAUSES.iter().any(|clause| word.value.eq_ignore_ascii_case(clause))
+        }
+        _ => false,
+    }
+}
+
+/// A select list of nothing: the library reads it in front of FROM only.
+fn empty_lists(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Marked) {
+    let ends = |at: usize| ends_a_list(tokens.get(at).map(|t| &t.token));
+    // Behind a point and behind AS it is a name.
+    let begins = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        is(tokens.get(at), "SELECT") && !is(before, "AS") && !matches!(before.map(|t| &t.token), Some(Token::Period))
+    };
+    let empty = |at: usize| begins(at) && (ends(at + 1) || (is(tokens.get(at + 1), "ALL") && ends(at + 2)));
+    if !(0..tokens.len()).any(empty) {
+        return (tokens, false);
+    }
+    let mut out = Vec::with_capacity(tokens.len() + 4);
+    for (at, token) in tokens.iter().enumerate() {
+        out.push(token.clone());
+        let all = is(tokens.get(at + 1), "ALL");
+        if (empty(at) && !all) || at.checked_sub(1).is_some_and(|at| empty(at)) && is(Some(token), "ALL") {
+            let mark = Word { value: NOTHING.into(), quote_style: Some('"'), keyword: Keyword::NoKeyword };
+            out.push(TokenWithSpan { token: Token::Word(mark), span: token.span });
+        }
+    }
+    (out, true)
 }
 
 /// `SELECT 5 ON CONFLICT`: the library takes ON for the column's alias, unless a clause stands before it.
@@ -570,7 +638,7 @@ pub fn excluded(key: &Expr) -> Option<String> {
 }
 
 /// Marks the lower bounds.
-fn between_symmetric(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symmetric) {
+fn between_symmetric(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Marked) {
     let mut out = Vec::with_capacity(tokens.len() + 3);
     // Where the marks' parentheses close.
     let mut ends = Vec::new();
@@ -618,7 +686,7 @@ fn bound_end(tokens: &[TokenWithSpan], start: usize) -> Option<usize> {
     None
 }
 
-/// Writes BETWEEN SYMMETRIC out: between the bounds in either order.
+/// Writes BETWEEN SYMMETRIC out: between the bounds in either order. Takes what marks an empty select list out of it.
 pub(super) fn mend<T: VisitMut>(node: &mut T) {
     let _ = node.visit(&mut Mend);
 }
@@ -627,6 +695,12 @@ struct Mend;
 
 impl VisitorMut for Mend {
     type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let is_mark = |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(name)) if name.value == NOTHING);
+        select.projection.retain(|item| !is_mark(item));
+        ControlFlow::Continue(())
+    }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Between { expr: value, negated, low, high } = expr

@@ -28,11 +28,11 @@ pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
     let mut found = Found::default();
     let rewritten = rewrite(r, &mut found)?;
     super::passed(rewritten.len())?;
-    let (tokens, symmetric) = reshape::apply(rewritten);
+    let (tokens, marked) = reshape::apply(rewritten);
     super::passed(tokens.len())?;
     r.at = start;
     let mut statement = r.library_statement(tokens)?;
-    if symmetric {
+    if marked {
         super::passed(r.at - start)?;
         reshape::mend(&mut statement);
     }
@@ -77,6 +77,25 @@ struct Found {
     inference: Option<Arc<Inference>>,
 }
 
+/// DISTINCT has a list behind it, which the library takes a clause for.
+fn refuse_bare_distinct(r: &Reader) -> Result<(), SqlError> {
+    let mut n = 2;
+    if r.is_word_at(n, "ON") && r.peek_nth(n + 1) == Some(&Token::LParen) {
+        let mut depth = 0usize;
+        n += 1;
+        while let Some(token) = r.peek_nth(n) {
+            n += 1;
+            match token {
+                Token::LParen => depth += 1,
+                Token::RParen if depth == 1 => break,
+                Token::RParen => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    if r.is_word_at(n, "FROM") || reshape::ends_a_list(r.peek_nth(n)) { Err(r.error_at(r.at + n)) } else { Ok(()) }
+}
+
 /// The statement's tokens as the library can read them.
 fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlError> {
     let mut out = Vec::with_capacity(r.rest().len());
@@ -99,6 +118,9 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
             found.as_of = Some(value);
             marks.push(out.len());
             continue;
+        }
+        if first == Some(b'S') && r.peek_words("SELECT DISTINCT") {
+            refuse_bare_distinct(r)?;
         }
         if first == Some(b'O') && r.take("OVERRIDING SYSTEM VALUE") {
             found.overriding = Some(Overriding::System);

@@ -17,6 +17,11 @@ impl Output for Lines {
     fn row_description(&mut self, _: &[Field], _: &[i16]) {}
     fn row(&mut self, values: &[Value], fields: &[Field], _: &[i16], settings: &EvalSettings) -> Result<(), SqlError> {
         let shown = |(v, f): (&Value, &Field)| if v.is_null() { "NULL".into() } else { v.to_text(&f.ty, settings) };
+        assert_eq!(values.len(), fields.len());
+        if values.is_empty() {
+            // psql prints nothing of it.
+            return Ok(());
+        }
         let row: Vec<_> = values.iter().zip(fields).map(shown).collect();
         self.0.extend(row.join("|").split('\n').map(str::to_string));
         Ok(())

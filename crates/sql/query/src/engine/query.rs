@@ -94,6 +94,10 @@ impl Plan for QueryPlan {
         &self.fields
     }
 
+    fn gives_rows(&self) -> bool {
+        true
+    }
+
     fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
         let run = Run::new(context);
         let source = open(&self.node, &Prefix::from(Vec::new()), &run)?;

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::SqlError;
 use crate::catalog::{Deferral, FIRST_USER_OID, ForeignKey, Index, Oid, ReferentialAction, Relation, Table, View};
+use crate::syntax::regclass::{each_named_relation, may_name_relations};
 use crate::types::{RegKind, Row};
 
 /// OIDs of catalogs: what `pg_depend` says an object is.
@@ -57,12 +58,20 @@ fn index_rows(table: &VirtualTable, objects: &Objects) -> Vec<Row> {
     rows
 }
 
-/// The sequence that a default takes its values from: `nextval('name'..)`.
-fn sequence_of(default: &str) -> Option<String> {
-    let (_, rest) = default.split_once("nextval('")?;
-    let end =
-        rest.match_indices('\'').find(|(at, _)| !rest[at + 1..].starts_with('\'') && !rest[..*at].ends_with('\''))?;
-    Some(rest[..end.0].replace("''", "'"))
+/// The relations that a default names.
+fn named_in(default: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    if may_name_relations(default)
+        && let Ok(mut expr) = crate::syntax::parse_expression(default)
+    {
+        let _ = each_named_relation(&mut expr, |name| {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_string());
+            }
+            Ok(None)
+        });
+    }
+    names
 }
 
 /// OID shown for the CHECK constraint at `place` of a table.
@@ -225,9 +234,9 @@ fn dependencies(table: &VirtualTable, source: &Source<'_>, objects: &Objects) ->
     for t in user(objects) {
         for (column, text) in t.columns.iter().filter_map(|column| Some((column, column.default.as_deref()?))) {
             rows.push(depends(PG_ATTRDEF_OID, default_oid(t, column), t.id, column.id, "a"));
-            // A sequence that no longer has the name is none that is depended on.
-            let sequence = sequence_of(text).and_then(|name| names::resolve(RegKind::Class, &name, Some(source)).ok());
-            rows.extend(sequence.map(|oid| depends(PG_ATTRDEF_OID, default_oid(t, column), oid, 0, "n")));
+            let named =
+                named_in(text).into_iter().filter_map(|name| names::resolve(RegKind::Class, &name, Some(source)).ok());
+            rows.extend(named.map(|oid| depends(PG_ATTRDEF_OID, default_oid(t, column), oid, 0, "n")));
         }
     }
     for relation in &objects.relations {

@@ -10,7 +10,9 @@ use crate::exec::formula::Formulas;
 use crate::exec::index::{EXPRESSION_REFUSAL, PREDICATE_REFUSAL};
 use crate::expr::{Expr, deparse::Deparse};
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
+use crate::syntax::marks::written;
 use crate::syntax::output_name;
+use crate::syntax::regclass::{each_named_relation, may_name_relations};
 
 pub(super) fn column_name(table: &Table, id: u16) -> &str {
     table.columns.iter().find(|column: &&Column| column.id == id).map_or("?", |column| column.name.as_str())
@@ -155,26 +157,25 @@ pub(super) fn pretty(table: Option<&Table>, shown: &str) -> String {
 /// A column's default as PostgreSQL shows it: a bare string literal with its type.
 pub(super) fn default_text(column: &Column, path: &[String]) -> Option<String> {
     let text = column.default.as_deref().filter(|_| column.identity.is_none())?;
-    if let Some((schema, before, rest)) = sequence_schema(text)
-        && path.contains(&schema)
-    {
-        return Some(format!("{before}'{rest}"));
+    if let Some(shown) = without_schemas(text, path) {
+        return Some(shown);
     }
     let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     let literal = inner.is_some_and(|inner| !inner.replace("''", "").contains('\''));
     Some(if literal { format!("{text}::{}", column.ty.base()) } else { text.to_string() })
 }
 
-/// The schema of the sequence that a default names, and the text before and behind it: a bare name is shown where it finds it.
-fn sequence_schema(text: &str) -> Option<(String, &str, &str)> {
-    let at = text.find("nextval('")? + "nextval(".len();
-    let rest = &text[at + 1..];
-    let end = match rest.strip_prefix('"') {
-        Some(quoted) => quoted.find("\".")? + 2,
-        None => rest.find('.')?,
+/// A default whose relations are named without their schemas, where the path has those; `None` if there are none.
+fn without_schemas(text: &str, path: &[String]) -> Option<String> {
+    if !may_name_relations(text) {
+        return None;
+    }
+    let mut expr = crate::syntax::parse_expression(text).ok()?;
+    let bare = |name: &str| match split_name(name)?.as_slice() {
+        [schema, name] if path.contains(schema) => Ok(Some(quote_identifier(name))),
+        _ => Ok(None),
     };
-    let schema = split_name(&rest[..end]).ok()?.pop()?;
-    Some((schema, &text[..at], &rest[end + 1..]))
+    each_named_relation(&mut expr, bare).ok()?.then(|| written(expr).ok())?
 }
 
 /// `pg_get_constraintdef` of a PRIMARY KEY or UNIQUE constraint.

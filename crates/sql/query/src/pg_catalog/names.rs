@@ -40,6 +40,8 @@ impl ObjectNames for Known<'_> {
     }
 }
 
+/// Place of `prokind` among the columns of `pg_proc`.
+const PROC_KIND: usize = 9;
 /// Place of `proargtypes` among the columns of `pg_proc`.
 const PROC_ARGUMENTS: usize = 19;
 
@@ -173,15 +175,34 @@ fn procedure(text: &str) -> Result<Option<Oid>, SqlError> {
     let (name, rest) = text.split_once('(').ok_or_else(|| malformed("left parenthesis"))?;
     let types = rest.trim_end().strip_suffix(')').ok_or_else(|| malformed("right parenthesis"))?;
     let name = split_name(name)?.pop();
-    let mut wanted = Vec::new();
-    for ty in types.split(',').filter(|ty| !ty.trim().is_empty()) {
-        let found = find(RegKind::Type, ty, None)?;
-        let missing = || SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{}\" does not exist", ty.trim()));
-        wanted.push(found.ok_or_else(missing)?.to_string());
-    }
-    let wanted = wanted.join(" ");
+    let types: Vec<String> = types.split(',').filter(|ty| !ty.trim().is_empty()).map(String::from).collect();
+    let wanted = argument_types(&types)?;
     let mut named = signatures().filter(|(_, function, _)| Some(*function) == name.as_deref());
     Ok(named.find(|(_, _, arguments)| *arguments == wanted).map(|(oid, _, _)| oid))
+}
+
+/// OIDs of types, as `pg_proc` lists those of a function's arguments.
+///
+/// # Errors
+/// 42704 for a type that is not there.
+pub fn argument_types(types: &[String]) -> Result<String, SqlError> {
+    let oid = |ty: &String| {
+        let missing = || SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{}\" does not exist", ty.trim()));
+        Ok(find(RegKind::Type, ty, None)?.ok_or_else(missing)?.to_string())
+    };
+    Ok(types.iter().map(oid).collect::<Result<Vec<_>, SqlError>>()?.join(" "))
+}
+
+/// The functions of a name in `pg_proc`: their kind there, and the OIDs of their arguments.
+pub fn routines(name: &str) -> impl Iterator<Item = (char, &'static str)> {
+    include_str!("data/pg_proc.tsv").lines().filter_map(move |line| {
+        let mut cells = line.split('\t').skip(1);
+        if cells.next()? != name {
+            return None;
+        }
+        let kind = cells.nth(PROC_KIND - 2)?.chars().next()?;
+        Some((kind, cells.nth(PROC_ARGUMENTS - PROC_KIND - 1)?))
+    })
 }
 
 /// `name(type, type)` of a function.
@@ -325,11 +346,6 @@ fn first_two(text: &'static str) -> impl Iterator<Item = (Oid, &'static str)> {
 
 fn functions() -> impl Iterator<Item = (Oid, &'static str)> {
     first_two(include_str!("data/pg_proc.tsv"))
-}
-
-/// Whether there is a function of that name in `pg_proc`.
-pub fn is_function(name: &str) -> bool {
-    functions().any(|(_, known)| known == name)
 }
 
 fn types() -> impl Iterator<Item = (Oid, &'static str)> {

@@ -6,7 +6,7 @@ use super::implication::implies;
 use super::modify::{bind_set, column_slot, is_default, target};
 use super::refusal::{Planned, Refusal};
 use super::scope;
-use super::select::{keep_names, select_items};
+use super::select::{keep_names, returned};
 use super::shape;
 use super::subquery::Subqueries;
 use super::{Execution, Plan, PlanContext};
@@ -88,7 +88,7 @@ pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> 
     let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
     let sources = [analysis.add_table(table, alias.as_deref(), target.access.clone(), &[])?];
     let items = match &insert.returning {
-        Some(list) => Some(select_items(list, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?),
+        Some(list) => Some(returned(list, &sources, &mut analysis)?),
         None => None,
     };
     let conflict = match &insert.on {

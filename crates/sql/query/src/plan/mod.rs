@@ -18,6 +18,7 @@ pub mod parts;
 pub mod refusal;
 pub mod scope;
 pub mod select;
+mod setless;
 pub mod shape;
 pub mod share;
 pub mod subquery;
@@ -199,8 +200,16 @@ fn settled(planned: Planned<Arc<dyn Plan>>, may_run_in_engine: bool) -> Option<R
 pub trait Plan: Send + Sync {
     /// Types of `$1`...
     fn parameters(&self) -> &[SqlType];
-    /// Shape of the result; empty if the statement returns no rows.
+    /// Shape of the result. A query may have rows of no columns: see [`Plan::gives_rows`].
     fn fields(&self) -> &[Field];
+    /// Whether there is a result at all.
+    fn gives_rows(&self) -> bool {
+        !self.fields().is_empty()
+    }
+    /// Shape of the result; `None` if the statement returns no rows.
+    fn shape(&self) -> Option<&[Field]> {
+        self.gives_rows().then(|| self.fields())
+    }
     /// Runs it. What must happen before the first row leaves (all of a DML statement) has happened when this returns.
     fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError>;
     /// What it is made of.

@@ -10,7 +10,8 @@ use super::located;
 use super::loops::{self, Goal, Source};
 use super::refusal::{Planned, Refusal};
 use super::scope;
-use super::select::{Item, keep_names, select_items};
+use super::select::{Item, keep_names, returned};
+use super::setless::refuse_sets;
 use super::shape;
 use super::subquery::Subqueries;
 use super::tree;
@@ -315,7 +316,7 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planne
         Some(set) => Action::update(&target.access, bind_set(set, &target, &mut analysis)?),
     };
     let items = match shape.returning {
-        Some(list) => Some(select_items(list, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?),
+        Some(list) => Some(returned(list, &sources, &mut analysis)?),
         None => None,
     };
     sources[0].lock = Some((action.lock(), LockWait::Wait));
@@ -390,6 +391,7 @@ fn by_query(
     let mut set = Vec::new();
     if let Some(assignments) = &shape.set {
         for (name, value) in assignments {
+            refuse_sets(*value, "UPDATE")?;
             let bound = match bind_set(&[(*name, *value)], &target, &mut analysis) {
                 Ok(mut bound) => bound.remove(0),
                 Err(error) => {
@@ -421,7 +423,7 @@ fn by_query(
             let around = located::Around { with: &with, from: &from, target: &alias };
             let others = located::others(shape.others, &around, &mut analysis, &mut list)?;
             let returning = located::expand(returning, table, &alias, &others);
-            Some(select_items(&returning, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?)
+            Some(returned(&returning, &sources, &mut analysis)?)
         }
         None => None,
     };

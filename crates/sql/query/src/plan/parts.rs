@@ -349,6 +349,9 @@ impl Plan for PartsPlan {
     fn fields(&self) -> &[Field] {
         self.main.fields()
     }
+    fn gives_rows(&self) -> bool {
+        self.main.gives_rows()
+    }
 
     fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
         let (parts, txn) = Parts::new(context, self.parts.len(), self.writes);

@@ -6,6 +6,7 @@ use super::grouping::{self, Groups};
 use super::inner;
 use super::loops::{self, Goal, Loops, Source};
 use super::refusal::{Planned, Refusal};
+use super::setless::refuse_sets;
 use super::shape::{self, SelectShape};
 use super::subquery::Subqueries;
 use super::tree;
@@ -43,6 +44,9 @@ impl Plan for SelectPlan {
     }
     fn fields(&self) -> &[Field] {
         &self.fields
+    }
+    fn gives_rows(&self) -> bool {
+        true
     }
     fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
         let context = self.subqueries.evaluate(context)?;
@@ -352,6 +356,19 @@ fn items(
         Some(groups) => groups.bind(expr, analysis),
         None => analysis.bind(expr),
     })
+}
+
+/// A list of RETURNING.
+///
+/// # Errors
+/// 42601 if it comes to nothing, as `*` of a table without columns does.
+pub(crate) fn returned(list: &[SelectItem], sources: &[Source], analysis: &mut Analysis<'_>) -> Planned<Vec<Item>> {
+    list.iter().try_for_each(|item| refuse_sets(item, "RETURNING"))?;
+    let items = select_items(list, sources, analysis, |expr, analysis| analysis.bind(expr))?;
+    if items.is_empty() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "RETURNING must have at least one column").into());
+    }
+    Ok(items)
 }
 
 /// A select list or RETURNING: wildcards are expanded over the sources.

@@ -217,7 +217,9 @@ impl Taker<'_> {
             ([field], _) if field.ty == SqlType::Unknown => SqlType::Text,
             ([field], _) => field.ty.clone(),
             _ => {
-                let what = if kind == Kind::List {
+                let what = if kind == Kind::List && plan.fields().is_empty() {
+                    "subquery has too few columns"
+                } else if kind == Kind::List {
                     "subquery has too many columns"
                 } else {
                     "subquery must return only one column"

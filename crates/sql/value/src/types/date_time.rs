@@ -224,6 +224,13 @@ fn split_fields(text: &str) -> Vec<&str> {
         });
         // A zone may stand right behind a date, too: 1970-01-01+00.
         let zone = word.find('+').filter(|&at| at > 0 && !word[..at].contains(|c: char| c == ':' || c.is_alphabetic()));
+        // So may that of UTC: 1970-01-01Z.
+        let dated = |date: &&str| date.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'/' | b'.'));
+        let utc = word.strip_suffix(['Z', 'z']).filter(|date| date.len() > 1).filter(dated);
+        if let Some(date) = utc {
+            fields.extend([date, "Z"]);
+            continue;
+        }
         match (t, zone) {
             (Some(at), _) => fields.extend([&word[..at], &word[at + 1..]]),
             (None, Some(at)) => fields.extend([&word[..at], &word[at..]]),

@@ -207,7 +207,7 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], whole: &DataType) -
         _ => return Err(undefined_type(whole)),
     };
     if last.quote_style.is_some() && last.value == "char" {
-        return Ok(plain(SqlType::SingleChar));
+        return Ok(plain(modified(SqlType::SingleChar, modifiers, "char")?));
     }
     if last.quote_style.is_some() {
         // A quoted name is that of pg_type, as it stands there: no word of SQL.
@@ -216,7 +216,7 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], whole: &DataType) -
         let found = named(&last.value)
             .or_else(|| element.and_then(named).map(|ty| SqlType::Array(Box::new(ty))))
             .ok_or_else(|| undefined_type(whole))?;
-        return Ok(plain(found));
+        return Ok(plain(modified(found, modifiers, &last.value)?));
     }
     let lower = last.value.to_ascii_lowercase();
     let serial = match lower.as_str() {
@@ -229,21 +229,50 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], whole: &DataType) -
         return Ok(DeclaredType { ty, serial: true });
     }
     let ty = SqlType::from_name(&lower).ok_or_else(|| undefined_type(whole))?;
-    let number = |i: usize| modifiers.get(i).and_then(|text| text.trim().parse::<i64>().ok());
-    Ok(plain(match (ty, number(0)) {
-        (SqlType::Varchar(_), Some(n)) => SqlType::Varchar(Some(checked_length(n, "varchar")?)),
-        (SqlType::Char(_), Some(n)) => SqlType::Char(checked_length(n, "char")?),
-        (SqlType::Time(_), Some(precision)) => SqlType::Time(digits(u64::try_from(precision).ok())),
-        (SqlType::Timetz(_), Some(precision)) => SqlType::Timetz(digits(u64::try_from(precision).ok())),
-        (SqlType::Timestamp(_), Some(precision)) => SqlType::Timestamp(digits(u64::try_from(precision).ok())),
-        (SqlType::Timestamptz(_), Some(precision)) => SqlType::Timestamptz(digits(u64::try_from(precision).ok())),
-        (SqlType::Interval(_), Some(precision)) => {
-            let digits = precision.clamp(0, DIGITS_MAX as i64) as u32;
+    Ok(plain(modified(ty, modifiers, &lower)?))
+}
+
+/// A type with what stands in parentheses behind its name.
+fn modified(ty: SqlType, modifiers: &[String], name: &str) -> Result<SqlType, SqlError> {
+    let invalid = |message: String| SqlError::new(SqlState::INVALID_PARAMETER, message);
+    let number = |text: &String| {
+        let wrong =
+            || SqlError::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type integer: \"{text}\""));
+        text.trim().parse::<i64>().map_err(|_| wrong())
+    };
+    let numbers = modifiers.iter().map(number).collect::<Result<Vec<i64>, SqlError>>()?;
+    let precision = |n: i64| digits(u64::try_from(n).ok());
+    Ok(match (ty, numbers.as_slice()) {
+        (ty, []) => ty,
+        (SqlType::Array(element), _) => SqlType::Array(Box::new(modified(*element, modifiers, name)?)),
+        (SqlType::Numeric(_), [precision]) => checked_numeric(*precision, 0)?,
+        (SqlType::Numeric(_), [precision, scale]) => checked_numeric(*precision, *scale)?,
+        (SqlType::Numeric(_), _) => return Err(invalid("invalid NUMERIC type modifier".into())),
+        (SqlType::Varchar(_), [n]) => SqlType::Varchar(Some(checked_length(*n, "varchar")?)),
+        (SqlType::Char(_), [n]) => SqlType::Char(checked_length(*n, "char")?),
+        (SqlType::Time(_), [n]) => SqlType::Time(precision(*n)),
+        (SqlType::Timetz(_), [n]) => SqlType::Timetz(precision(*n)),
+        (SqlType::Timestamp(_), [n]) => SqlType::Timestamp(precision(*n)),
+        (SqlType::Timestamptz(_), [n]) => SqlType::Timestamptz(precision(*n)),
+        (SqlType::Interval(_), [n]) => {
+            let digits = (*n).clamp(0, DIGITS_MAX as i64) as u32;
             SqlType::Interval(Some(IntervalModifier::of_digits(digits)))
         }
-        (SqlType::Numeric(_), Some(precision)) => checked_numeric(precision, number(1).unwrap_or(0))?,
-        (ty, _) => ty,
-    }))
+        (
+            SqlType::Varchar(_)
+            | SqlType::Char(_)
+            | SqlType::Time(_)
+            | SqlType::Timetz(_)
+            | SqlType::Timestamp(_)
+            | SqlType::Timestamptz(_)
+            | SqlType::Interval(_),
+            _,
+        ) => return Err(invalid("invalid type modifier".into())),
+        _ => {
+            let message = format!("type modifier is not allowed for type \"{name}\"");
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+    })
 }
 
 fn float_type(info: &ExactNumberInfo) -> Result<SqlType, SqlError> {
