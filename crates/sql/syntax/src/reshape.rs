@@ -177,7 +177,7 @@ fn empty_lists(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Marked) {
     for (at, token) in tokens.iter().enumerate() {
         out.push(token.clone());
         let all = is(tokens.get(at + 1), "ALL");
-        if (empty(at) && !all) || at.checked_sub(1).is_some_and(|at| empty(at)) && is(Some(token), "ALL") {
+        if (empty(at) && !all) || at.checked_sub(1).is_some_and(&empty) && is(Some(token), "ALL") {
             let mark = Word { value: NOTHING.into(), quote_style: Some('"'), keyword: Keyword::NoKeyword };
             out.push(TokenWithSpan { token: Token::Word(mark), span: token.span });
         }
