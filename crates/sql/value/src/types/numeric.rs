@@ -368,10 +368,10 @@ impl Numeric {
         let scale = value.scale();
         // Pad the fraction to whole base-10000 digits.
         let padded = (scale + 3) / 4 * 4;
-        let zeros = "000"[..(padded - scale) as usize].as_bytes();
+        let zeros = &"000".as_bytes()[..(padded - scale) as usize];
         let text = value.with_text(|text| [text, zeros].concat());
         let lead = (4 - text.len() % 4) % 4;
-        let text = ["000"[..lead].as_bytes(), &text].concat();
+        let text = [&"000".as_bytes()[..lead], &text].concat();
         let mut groups: Vec<u16> =
             text.chunks(4).map(|chunk| chunk.iter().fold(0u16, |sum, b| sum * 10 + u16::from(b - b'0'))).collect();
         let mut weight = groups.len() as i64 - 1 - padded / 4;
