@@ -12,7 +12,9 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::run::{cargo, root};
 
@@ -20,6 +22,8 @@ use crate::run::{cargo, root};
 const REAL_PROCESSES: &str = "`-p timeball --test e2e`";
 /// So many failures may be accidents.
 const AGAIN_MAX: usize = 3;
+/// How long what cargo had started may go on to print behind its end.
+const LEFT_BEHIND: Duration = Duration::from_secs(10);
 /// How cargo ends a run in which tests failed: "error: 2 targets failed:".
 const TARGETS_FAILED: [&str; 2] = [" target failed:", " targets failed:"];
 
@@ -34,7 +38,8 @@ pub fn test(env: &[(&str, &str)]) -> Result<(), String> {
     if passed {
         return Ok(());
     }
-    let failed = worth_another(&printed).ok_or(format!("`cargo {}` failed; that command repeats it", args.join(" ")))?;
+    let failed =
+        worth_another(&printed).ok_or(format!("`cargo {}` failed; that command repeats it", args.join(" ")))?;
     let names: Vec<&str> = failed.iter().map(String::as_str).collect();
     eprintln!("── once more, alone: {}", names.join(", "));
     // The same packages: with others their features would be others, and all would be built anew.
@@ -46,9 +51,12 @@ pub fn test(env: &[(&str, &str)]) -> Result<(), String> {
 
 /// The tests to run again, by name; `None`: what failed is no accident.
 fn worth_another(printed: &str) -> Option<BTreeSet<String>> {
-    let targets: Vec<&str> = lines_behind(printed, |line| TARGETS_FAILED.iter().any(|end| line.ends_with(end))).collect();
-    let failed: BTreeSet<String> =
-        lines_behind(printed, |line| line == "failures:").filter(|name| !name.contains(' ')).map(String::from).collect();
+    let targets: Vec<&str> =
+        lines_behind(printed, |line| TARGETS_FAILED.iter().any(|end| line.ends_with(end))).collect();
+    let failed: BTreeSet<String> = lines_behind(printed, |line| line == "failures:")
+        .filter(|name| !name.contains(' '))
+        .map(String::from)
+        .collect();
     (targets == [REAL_PROCESSES] && (1..=AGAIN_MAX).contains(&failed.len())).then_some(failed)
 }
 
@@ -72,25 +80,40 @@ fn told(args: &[&str], env: &[(&str, &str)]) -> Result<(bool, String), String> {
     let printed = tee(child.stdout.take(), std::io::stdout());
     let messages = tee(child.stderr.take(), std::io::stderr());
     let status = child.wait().map_err(|e| format!("`{name}`: {e}"))?;
-    let text = [printed, messages].map(|thread| thread.join().unwrap_or_default()).concat();
+    let text = [printed, messages].map(Tee::kept).concat();
     Ok((status.success(), text))
 }
 
-/// Passes lines on and keeps them, on a thread of its own.
-fn tee(from: Option<impl Read + Send + 'static>, mut to: impl Write + Send + 'static) -> JoinHandle<String> {
+/// What passes lines on and keeps them, on a thread of its own.
+struct Tee(Arc<Mutex<String>>, Receiver<()>);
+
+impl Tee {
+    /// All that came, once nobody holds the pipe any more, or after a while: a server that a test left behind holds it as long as it lives.
+    fn kept(self) -> String {
+        let _ = self.1.recv_timeout(LEFT_BEHIND);
+        self.0.lock().map(|kept| kept.clone()).unwrap_or_default()
+    }
+}
+
+fn tee(from: Option<impl Read + Send + 'static>, mut to: impl Write + Send + 'static) -> Tee {
+    let kept = Arc::new(Mutex::new(String::new()));
+    let (ended, end) = channel();
+    let keeps = kept.clone();
     std::thread::spawn(move || {
-        let mut kept = String::new();
-        let Some(from) = from else { return kept };
+        let Some(from) = from else { return };
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         // What cannot be read any more, or shown to nobody, ends it: the child's own status is what counts.
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let _ = to.write_all(&line).and_then(|()| to.flush());
-            kept.push_str(&String::from_utf8_lossy(&line));
+            if let Ok(mut kept) = keeps.lock() {
+                kept.push_str(&String::from_utf8_lossy(&line));
+            }
             line.clear();
         }
-        kept
-    })
+        let _ = ended.send(());
+    });
+    Tee(kept, end)
 }
 
 #[cfg(test)]
@@ -100,7 +123,8 @@ mod tests {
     fn run_of(failed: &[&str], targets: &[&str]) -> String {
         let names = failed.iter().map(|name| format!("    {name}\n")).collect::<String>();
         let targets = targets.iter().map(|target| format!("    {target}\n")).collect::<String>();
-        let shown = failed.iter().map(|name| format!("---- {name} stdout ----\n    a line of its own\n\n")).collect::<String>();
+        let shown =
+            failed.iter().map(|name| format!("---- {name} stdout ----\n    a line of its own\n\n")).collect::<String>();
         format!(
             "test a::b ... ok\n\nfailures:\n\n{shown}\nfailures:\n{names}\ntest result: FAILED. 1 passed; 1 failed\n\nerror: 1 target failed:\n{targets}"
         )
@@ -113,9 +137,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_that_was_left_behind_holds_open_is_not_waited_for() {
+        let (held, open) = std::io::pipe().unwrap();
+        let mut writes = open.try_clone().unwrap();
+        writes.write_all(b"a line\n").unwrap();
+        drop(writes);
+        let tee = tee(Some(held), std::io::sink());
+        while tee.0.lock().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(Tee(tee.0, channel().1).kept(), "a line\n");
+        drop(open);
+    }
+
+    #[test]
     fn what_is_deterministic_or_fails_in_numbers_is_not() {
         assert_eq!(worth_another(&run_of(&["a::b"], &["`-p timeball-store --lib`"])), None);
-        assert_eq!(worth_another(&run_of(&["a::b", "bank::totals"], &["`-p timeball-store --lib`", REAL_PROCESSES])), None);
+        assert_eq!(
+            worth_another(&run_of(&["a::b", "bank::totals"], &["`-p timeball-store --lib`", REAL_PROCESSES])),
+            None
+        );
         assert_eq!(worth_another(&run_of(&["a", "b", "c", "d"], &[REAL_PROCESSES])), None);
         assert_eq!(worth_another("error: could not compile `timeball-sql`\n"), None);
     }

@@ -42,7 +42,7 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
         r.expect("REVOKE")?;
     }
     let mut mentions = Mentions::default();
-    let public = privileges(r, grants, &mut mentions)?;
+    let public = privileges(r, grants, objects, &mut mentions)?;
     let notice = (public && !grants).then(|| PUBLIC_KEEPS.to_string());
     Ok(nothing(if grants { "GRANT" } else { "REVOKE" }, notice, mentions))
 }
@@ -63,7 +63,7 @@ pub(super) fn default_privileges(r: &mut Reader) -> Result<Command, SqlError> {
     if !grants {
         r.expect("REVOKE")?;
     }
-    let public = privileges(r, grants, &mut mentions)?;
+    let public = privileges(r, grants, objects_to_come, &mut mentions)?;
     let notice = (public && !grants).then(|| PUBLIC_KEEPS.to_string());
     Ok(nothing("ALTER DEFAULT PRIVILEGES", notice, mentions))
 }
@@ -73,7 +73,12 @@ fn nothing(tag: &'static str, notice: Option<String>, mentions: Mentions) -> Com
 }
 
 /// What is granted or revoked, on what, and to whom; whether PUBLIC is among them.
-fn privileges(r: &mut Reader, grants: bool, mentions: &mut Mentions) -> Result<bool, SqlError> {
+fn privileges(
+    r: &mut Reader,
+    grants: bool,
+    objects: fn(&mut Reader, &[Privilege], &mut Mentions) -> Result<Of, SqlError>,
+    mentions: &mut Mentions,
+) -> Result<bool, SqlError> {
     let to = if grants { "TO" } else { "FROM" };
     let _ = r.take("GRANT OPTION FOR") || r.take("ADMIN OPTION FOR");
     let mut asked: Vec<Privilege> = Vec::new();
@@ -170,18 +175,8 @@ fn objects(r: &mut Reader, asked: &[Privilege], mentions: &mut Mentions) -> Resu
             return Ok(of);
         }
     }
-    // Of default privileges: what will be made.
-    for (word, of) in [
-        ("TABLES", TABLES),
-        ("SEQUENCES", SEQUENCE),
-        ("FUNCTIONS", Of("function", &["execute"])),
-        ("ROUTINES", Of("routine", &["execute"])),
-        ("TYPES", TYPE),
-        ("SCHEMAS", SCHEMA),
-    ] {
-        if r.take(word) {
-            return Ok(of);
-        }
+    if is_a_name(r) {
+        return relations(r, asked, false, mentions);
     }
     if r.take("SCHEMA") {
         mentions.schemas.extend(r.separated(Reader::identifier)?);
@@ -232,6 +227,29 @@ fn objects(r: &mut Reader, asked: &[Privilege], mentions: &mut Mentions) -> Resu
     }
     let sequences = r.take("SEQUENCE");
     let _ = !sequences && r.take("TABLE");
+    relations(r, asked, sequences, mentions)
+}
+
+/// What will be made: all that default privileges may be of.
+fn objects_to_come(r: &mut Reader, _: &[Privilege], _: &mut Mentions) -> Result<Of, SqlError> {
+    let kinds = [
+        ("TABLES", TABLES),
+        ("SEQUENCES", SEQUENCE),
+        ("FUNCTIONS", Of("function", &["execute"])),
+        ("ROUTINES", Of("routine", &["execute"])),
+        ("TYPES", TYPE),
+        ("SCHEMAS", SCHEMA),
+    ];
+    kinds.into_iter().find(|(word, _)| r.take(word)).map(|(_, of)| of).ok_or_else(|| r.error_here())
+}
+
+/// Whether the next word is a name by what stands behind it, though it may be a kind's: a table may be called `type`.
+fn is_a_name(r: &Reader) -> bool {
+    let behind = |word| r.is_word_at(1, word);
+    behind("TO") || behind("FROM") || matches!(r.peek_nth(1), Some(Token::Comma | Token::Period))
+}
+
+fn relations(r: &mut Reader, asked: &[Privilege], sequences: bool, mentions: &mut Mentions) -> Result<Of, SqlError> {
     let names = r.names()?;
     mentions.relations.extend(names.iter().cloned());
     for name in names {

@@ -173,13 +173,17 @@ fn empty_lists(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Marked) {
     if !(0..tokens.len()).any(empty) {
         return (tokens, false);
     }
-    let mut out = Vec::with_capacity(tokens.len() + 4);
+    let mut out = Vec::with_capacity(tokens.len() + 6);
     for (at, token) in tokens.iter().enumerate() {
         out.push(token.clone());
         let all = is(tokens.get(at + 1), "ALL");
         if (empty(at) && !all) || at.checked_sub(1).is_some_and(&empty) && is(Some(token), "ALL") {
-            let mark = Word { value: NOTHING.into(), quote_style: Some('"'), keyword: Keyword::NoKeyword };
-            out.push(TokenWithSpan { token: Token::Word(mark), span: token.span });
+            let mark =
+                || Token::Word(Word { value: NOTHING.into(), quote_style: Some('"'), keyword: Keyword::NoKeyword });
+            // With an alias, or the word behind it would be taken for one.
+            out.push(TokenWithSpan { token: mark(), span: token.span });
+            out.push(word("AS", token.span));
+            out.push(TokenWithSpan { token: mark(), span: token.span });
         }
     }
     (out, true)
@@ -697,7 +701,8 @@ impl VisitorMut for Mend {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        let is_mark = |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(name)) if name.value == NOTHING);
+        let is_mark =
+            |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == NOTHING);
         select.projection.retain(|item| !is_mark(item));
         ControlFlow::Continue(())
     }

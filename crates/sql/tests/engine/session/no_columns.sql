@@ -145,3 +145,7 @@ select (select distinct);
 -- ERROR 42601: syntax error at or near ")"
 select distinct a from t order by a limit 1;
 -- 1
+select for update;
+select window w as ();
+select count(*) from (select for update) x, (select window w as ()) y;
+-- 1

@@ -270,3 +270,12 @@ drop owned by nosuch;
 -- ERROR 42704: role "nosuch" does not exist
 lock table nosuch;
 -- ERROR 25P01: LOCK TABLE can only be used in transaction blocks
+create table language (a int); create table types (a int); create table type (a int);
+grant select on language to public;
+grant insert on types, type to public;
+revoke select on type from public;
+grant select on public.language to public;
+grant select on domain to public;
+-- ERROR 42P01: relation "domain" does not exist
+grant select on functions to public;
+-- ERROR 42P01: relation "functions" does not exist
