@@ -313,8 +313,8 @@ fn of_nodes() -> Vec<Control> {
         ),
         nodes("ignore what is in flight", |s| s.set_ignore_inflight(true)).shows_in(at, 3, &[TornSnapshot]),
         nodes("abort what is prepared", |s| s.set_abort_prepared(true)).shows_in(
-            "fast/nodes-move",
-            8,
+            "fast/nodes-hands",
+            40,
             &[LostWrite, HalfApplied, TornSnapshot],
         ),
         nodes("commands without an until", |s| s.set_without_until(true)).shows_in(at, 4, &[]),
