@@ -3,6 +3,7 @@
 use super::command::{Command, Mentions};
 use super::create_table;
 use super::ddl::{CreateIndex, Ddl, IndexKey, IndexValue, SequenceOptions};
+use super::named::check_tablespace;
 use super::output_name;
 use super::reader::{Reader, string_of};
 use super::{cursor, grant, name::Name};
@@ -282,16 +283,6 @@ pub(super) fn tablespace(r: &mut Reader) -> Result<(), SqlError> {
         return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
     }
     Ok(())
-}
-
-/// There are the two that PostgreSQL begins with, and none can be made.
-pub(super) fn check_tablespace(name: &str) -> Result<(), SqlError> {
-    if matches!(name, "pg_default" | "pg_global") { Ok(()) } else { Err(no_tablespace(name)) }
-}
-
-/// 42704
-pub fn no_tablespace(name: &str) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("tablespace \"{name}\" does not exist"))
 }
 
 /// The parameter that has an effect.

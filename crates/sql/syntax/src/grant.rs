@@ -4,8 +4,8 @@
 //! role is refused as PostgreSQL refuses it: there is no such role.
 
 use super::command::{Command, Mentions};
-use super::comment::{a_type, domain, language, missing, routine, routine_word, tablespace};
 use super::ddl::ObjectKind;
+use super::named::{a_type, domain, language, missing, routine, routine_word, tablespace};
 use super::reader::Reader;
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;

@@ -38,14 +38,15 @@ mod create_table;
 mod cursor;
 mod drop;
 mod grant;
+mod named;
 mod setting;
 pub mod view;
 
 pub use command::*;
-pub use create::no_tablespace;
 pub use ddl::*;
 pub use grant::no_privilege;
 pub use name::{Name, quote_literal};
+pub use named::no_tablespace;
 pub use naming::output_name;
 pub use rewrite::{key_lock, lock_words};
 
