@@ -80,7 +80,7 @@ fn told(args: &[&str], env: &[(&str, &str)]) -> Result<(bool, String), String> {
     let printed = tee(child.stdout.take(), std::io::stdout());
     let messages = tee(child.stderr.take(), std::io::stderr());
     let status = child.wait().map_err(|e| format!("`{name}`: {e}"))?;
-    let text = [printed, messages].map(Tee::kept).concat();
+    let text = [printed, messages].map(|tee| tee.kept(LEFT_BEHIND)).concat();
     Ok((status.success(), text))
 }
 
@@ -88,9 +88,9 @@ fn told(args: &[&str], env: &[(&str, &str)]) -> Result<(bool, String), String> {
 struct Tee(Arc<Mutex<String>>, Receiver<()>);
 
 impl Tee {
-    /// All that came, once nobody holds the pipe any more, or after a while: a server that a test left behind holds it as long as it lives.
-    fn kept(self) -> String {
-        let _ = self.1.recv_timeout(LEFT_BEHIND);
+    /// All that came, once nobody holds the pipe any more, or after so long: a server that a test left behind holds it as long as it lives.
+    fn kept(self, wait_max: Duration) -> String {
+        let _ = self.1.recv_timeout(wait_max);
         self.0.lock().map(|kept| kept.clone()).unwrap_or_default()
     }
 }
@@ -146,7 +146,7 @@ mod tests {
         while tee.0.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
-        assert_eq!(Tee(tee.0, channel().1).kept(), "a line\n");
+        assert_eq!(tee.kept(Duration::from_millis(1)), "a line\n");
         drop(open);
     }
 
