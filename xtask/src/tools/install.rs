@@ -17,7 +17,6 @@ pub fn base() -> PathBuf {
 /// The command of a tool's quick start, without the URL; an error says why it cannot run here.
 pub fn prepare(tool: &Tool) -> Result<Command, String> {
     let dir = base().join(tool.name);
-    std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
     copy(&tool.sources(), &dir)?;
     let mut command = match tool.kind {
         Kind::Python => python(&dir)?,
@@ -30,10 +29,17 @@ pub fn prepare(tool: &Tool) -> Result<Command, String> {
     Ok(command)
 }
 
+/// Copies what is in `from`, its folders too, into `to`, which is made.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    for entry in std::fs::read_dir(from).map_err(|e| format!("{}: {e}", from.display()))?.flatten() {
-        let copied = std::fs::copy(entry.path(), to.join(entry.file_name()));
-        copied.map_err(|e| format!("cannot copy {}: {e}", entry.path().display()))?;
+    let told = |path: &Path| format!("cannot copy {}", path.display());
+    std::fs::create_dir_all(to).map_err(|e| format!("cannot make {}: {e}", to.display()))?;
+    for entry in std::fs::read_dir(from).map_err(|e| format!("{}: {e}", told(from)))?.flatten() {
+        let (path, copied) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &copied)?;
+        } else {
+            std::fs::copy(&path, copied).map_err(|e| format!("{}: {e}", told(&path)))?;
+        }
     }
     Ok(())
 }
@@ -126,4 +132,20 @@ fn quietly(command: &mut Command, name: &str) -> Result<(), String> {
     let Err(said) = capture(command, INSTALL_MAX) else { return Ok(()) };
     let line = said.lines().find(|l| l.contains("rror")).or(said.lines().last()).unwrap_or_default();
     Err(format!("{name} failed: {}", line.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::table::TOOLS;
+
+    #[test]
+    fn every_quick_start_can_be_copied() {
+        let to = std::env::temp_dir().join(format!("timeball-quick-starts-{}", std::process::id()));
+        for tool in TOOLS {
+            copy(&tool.sources(), &to.join(tool.name)).unwrap();
+        }
+        assert!(to.join("pgx/token_pool/main.go").is_file(), "a folder in a quick start's folder");
+        std::fs::remove_dir_all(&to).unwrap();
+    }
 }
