@@ -107,8 +107,8 @@ impl<'a> Conversation<'a> {
         if self.skipping { self.outbox.flush() } else { Ok(()) }
     }
 
-    /// Handles one message; `follows` is the type of the next one, where it has arrived.
-    pub fn handle(&mut self, tag: u8, body: &[u8], follows: Option<u8>) -> io::Result<Flow> {
+    /// Handles one message; `sync_follows`: Sync comes next, and has arrived ([`Inbox::sync_follows`](crate::wire::Inbox::sync_follows)).
+    pub fn handle(&mut self, tag: u8, body: &[u8], sync_follows: bool) -> io::Result<Flow> {
         if self.skipping && !matches!(tag, b'S' | b'X') {
             return Ok(Flow::Next);
         }
@@ -116,7 +116,7 @@ impl<'a> Conversation<'a> {
         match frontend::read(tag, body) {
             Ok(Frontend::Terminate) => return Ok(Flow::Goodbye),
             Ok(message) if self.session.in_copy() => self.copying(&message, tag)?,
-            Ok(message) => self.message(message, follows)?,
+            Ok(message) => self.message(message, sync_follows)?,
             Err(error) => {
                 self.session.fail();
                 self.failed(&error);
@@ -155,7 +155,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn message(&mut self, message: Frontend<'_>, follows: Option<u8>) -> io::Result<()> {
+    fn message(&mut self, message: Frontend<'_>, sync_follows: bool) -> io::Result<()> {
         let done = match message {
             Frontend::Query(text) => return self.query(text),
             Frontend::Sync => return self.sync(),
@@ -180,7 +180,7 @@ impl<'a> Conversation<'a> {
                 .map(|()| backend::bare(self.outbox.buffer(), b'2')),
             Frontend::Describe(Target::Statement, name) => self.describe_statement(name),
             Frontend::Describe(Target::Portal, name) => self.describe_portal(name),
-            Frontend::Execute { portal, max_rows } => self.execute(portal, max_rows, follows),
+            Frontend::Execute { portal, max_rows } => self.execute(portal, max_rows, sync_follows),
             Frontend::Close(target, name) => {
                 match target {
                     Target::Statement => self.session.close_statement(name),
@@ -209,9 +209,9 @@ impl<'a> Conversation<'a> {
         self.ready_unless_copying()
     }
 
-    fn execute(&mut self, portal: &str, max_rows: u32, follows: Option<u8>) -> Result<(), SqlError> {
+    fn execute(&mut self, portal: &str, max_rows: u32, sync_follows: bool) -> Result<(), SqlError> {
         let running = Running::new(self.metrics);
-        let done = self.session.execute(portal, max_rows, follows == Some(b'S'), &mut self.outbox);
+        let done = self.session.execute(portal, max_rows, sync_follows, &mut self.outbox);
         drop(running);
         match done? {
             Executed::Complete => {}

@@ -158,7 +158,7 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
     conversation.greet(ticket, negotiate.as_ref())?;
     let mut idle = IdleTimeout::default();
     loop {
-        if inbox.peek().is_none() {
+        if inbox.is_empty() {
             conversation.before_waiting()?;
             if shared.registry.is_draining() {
                 return Err(End::Inbox(InboxError::Closed));
@@ -192,7 +192,7 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             conversation.too_large(message.tag, shared.memory.messages.limit_bytes())?;
             continue;
         }
-        match conversation.handle(message.tag, inbox.body(&message), inbox.peek())? {
+        match conversation.handle(message.tag, inbox.body(&message), inbox.sync_follows())? {
             Flow::Next if conversation.is_ended() => return Err(End::Terminated),
             Flow::Next => {}
             Flow::Goodbye => return Ok(()),

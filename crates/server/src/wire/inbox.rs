@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// Bytes asked of the socket at a time.
 const CHUNK_BYTES: usize = 16 << 10;
 
+/// Messages between an Execute and its Sync that are looked at.
+const BEFORE_SYNC_MAX: usize = 4;
+
 /// Why no further message can be read. The connection ends; [`InboxError::reason`] is for the client.
 #[derive(Debug, thiserror::Error)]
 pub enum InboxError {
@@ -233,9 +236,26 @@ impl Inbox {
         &self.buffer[message.body.clone()]
     }
 
-    /// The type of the message after it, if its first byte has already arrived.
-    pub fn peek(&self) -> Option<u8> {
-        self.pending().first().copied()
+    /// Whether nothing that came after it waits to be handled.
+    pub fn is_empty(&self) -> bool {
+        self.pending().is_empty()
+    }
+
+    /// Whether Sync comes after it, and has already arrived, with nothing between that is to run: some drivers close the portal first, or ask for a flush.
+    pub fn sync_follows(&self) -> bool {
+        let mut at = 0;
+        for _ in 0..BEFORE_SYNC_MAX {
+            match self.pending().get(at) {
+                Some(b'S') => return true,
+                Some(b'C' | b'H') => {}
+                _ => return false,
+            }
+            let Some(size) = self.length_at(at + 1).and_then(|length| usize::try_from(length).ok()) else {
+                return false;
+            };
+            at = at.saturating_add(1).saturating_add(size);
+        }
+        false
     }
 }
 
@@ -315,12 +335,26 @@ mod tests {
 
     #[test]
     fn the_next_type_is_seen_without_waiting() {
-        let stream = [message(b'E', b"\0\0\0\0\0"), message(b'S', b"")].concat();
-        let (mut inbox, mut from) = (inbox(), Dribble(&stream, usize::MAX));
-        let first = inbox.next(&mut from).unwrap();
-        assert_eq!((first.tag, inbox.peek()), (b'E', Some(b'S')));
-        inbox.next(&mut from).unwrap();
-        assert_eq!(inbox.peek(), None);
+        let execute = message(b'E', b"\0\0\0\0\0");
+        let followed_by = |rest: &[u8]| {
+            let stream = [execute.clone(), rest.to_vec()].concat();
+            let mut inbox = inbox();
+            assert_eq!(inbox.next(&mut Dribble(&stream, usize::MAX)).unwrap().tag, b'E');
+            (inbox.is_empty(), inbox.sync_follows())
+        };
+        let (sync, flush, close) = (message(b'S', b""), message(b'H', b""), message(b'C', b"P\0"));
+        assert_eq!(followed_by(&[]), (true, false));
+        assert_eq!(followed_by(&sync), (false, true));
+        assert_eq!(followed_by(&sync[..1]), (false, true), "its type says it");
+        for between in [&flush[..], &close, &[close.clone(), flush.clone()].concat()] {
+            assert_eq!(followed_by(&[between, &sync].concat()), (false, true));
+            assert_eq!(followed_by(between), (false, false));
+            assert_eq!(followed_by(&[between, &execute, &sync].concat()), (false, false));
+        }
+        assert_eq!(followed_by(&[close.repeat(BEFORE_SYNC_MAX), sync.clone()].concat()), (false, false));
+        for torn in [&b"C"[..], b"C\0\0\0", b"C\xff\xff\xff\xff", b"C\x7f\xff\xff\xffS"] {
+            assert!(!followed_by(torn).1, "{torn:?}");
+        }
     }
 
     /// Large messages of all clients share a bound; small ones do not meet it, and what a large one held comes back.

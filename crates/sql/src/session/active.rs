@@ -298,7 +298,7 @@ impl Session {
     fn begin(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<Active, SqlError> {
         let as_of = match as_of {
             Some(time) => Some(time),
-            None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a, None)).transpose()?.flatten(),
+            None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a, None)).transpose()?,
         };
         let as_of = match as_of {
             None if self.consistency() == Consistency::Stale => Some(self.stale_snapshot()),
@@ -557,6 +557,10 @@ impl Session {
     /// Gives the transaction up, if there is one; the block goes on, READ ONLY or not as it was before its subtransactions.
     pub(super) fn drop_active(&mut self) {
         self.portals.end_transaction(false);
+        self.give_up_active();
+    }
+
+    fn give_up_active(&mut self) {
         if let Some(mut active) = self.active.take() {
             self.has_seen(&active);
             if let Some(outermost) = active.savepoints.first() {
@@ -574,11 +578,19 @@ impl Session {
         self.restore_settings(kept);
     }
 
-    /// As [`Session::drop_active`], where the transaction begins again: what SET has said in it stays said, until its end.
+    /// As [`Session::drop_active`], where the transaction begins again: what SET has said in it stays said, until its end, and what is bound and has not
+    /// begun to run stays bound.
     pub(super) fn drop_to_begin_again(&mut self) {
         let kept = self.active.as_mut().and_then(|active| active.settings.take()).or(self.carried.take());
-        self.drop_active();
+        self.portals.begin_again();
+        self.give_up_active();
         self.carried = kept;
+    }
+
+    /// BEGIN behind a Parse or a Bind, which needed a transaction to plan in: nothing has run in it. What was bound stays bound.
+    pub(super) fn drop_planned_in(&mut self) {
+        self.portals.begin_again();
+        self.give_up_active();
     }
 
     pub(super) fn restore_settings(&mut self, kept: Option<Box<(Settings, Option<Settings>)>>) {

@@ -9,7 +9,6 @@ use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
-use std::borrow::Cow;
 
 /// How old `follower_read_timestamp()` is, microseconds: old enough that every replica has it.
 pub const FOLLOWER_READ_AGE_US: u64 = 4_200_000;
@@ -17,52 +16,75 @@ pub const FOLLOWER_READ_AGE_US: u64 = 4_200_000;
 const NANOSECONDS_FROM: u64 = 100_000_000_000_000_000;
 
 impl Session {
-    /// `None`: the present. `statement`: what is to be read then, and the values of its parameters; without one that may be anything.
+    /// The time that is said. `statement`: what is to be read then, and the values of its parameters; without one that may be anything. What says the same
+    /// as the transaction's own time is that: an interval counts from one moment in all of a transaction's statements, as `now()` is one.
     pub(super) fn resolve_as_of(
         &mut self,
         as_of: &AsOf,
         statement: Option<(&Prepared, &[Value])>,
-    ) -> Result<Option<Timestamp>, SqlError> {
-        let values = statement.map_or(&[][..], |(_, values)| values);
-        match as_of {
-            AsOf::Negotiated(bound) => {
-                let bound = bound.as_ref().map(|bound| self.said(bound, values)).transpose()?;
-                self.negotiate(bound.as_deref(), statement.map(|(statement, _)| statement)).map(Some)
-            }
-            AsOf::FollowerRead => Ok(Some(self.db.kv.ago(FOLLOWER_READ_AGE_US))),
+    ) -> Result<Timestamp, SqlError> {
+        let said = self.in_words(as_of, statement.map_or(&[], |(_, values)| values))?;
+        let own = self.active.as_ref().and_then(|active| active.as_of);
+        if let Some((known, at)) = &self.time_said
+            && *known == said
+            && own == Some(*at)
+        {
+            return Ok(*at);
+        }
+        let at = self.resolve(&said, statement.map(|(statement, _)| statement))?;
+        self.time_said = Some((said, at));
+        Ok(at)
+    }
+
+    fn resolve(&mut self, said: &AsOf, statement: Option<&Prepared>) -> Result<Timestamp, SqlError> {
+        match said {
+            AsOf::Negotiated(bound) => self.negotiate(bound.as_ref().map(words).transpose()?, statement),
+            AsOf::FollowerRead => Ok(self.db.kv.ago(FOLLOWER_READ_AGE_US)),
             AsOf::MaxStaleness(age) => {
-                let us = self.age_us("with_max_staleness", &self.said(age, values)?)?;
-                Ok(Some(self.fresh_within(self.db.kv.ago(us))))
+                let us = self.age_us("with_max_staleness", words(age)?)?;
+                Ok(self.fresh_within(self.db.kv.ago(us)))
             }
             AsOf::MinTimestamp(moment) => {
-                let least = self.instant(&self.said(moment, values)?)?;
+                let least = self.instant(words(moment)?)?;
                 // Nothing may be visible yet of the last moments, nor of what lies ahead of a clock that was set back.
                 if least > at(self.db.kv.now_us()).max(self.db.kv.ago(0)) {
                     return Err(SqlError::new(SqlState::INVALID_PARAMETER, "with_min_timestamp lies in the future"));
                 }
-                Ok(Some(self.fresh_within(least)))
+                Ok(self.fresh_within(least))
             }
-            AsOf::At(moment) => self.instant(&self.said(moment, values)?).map(Some),
+            AsOf::At(moment) => self.instant(words(moment)?),
         }
     }
 
+    /// What was said, its parameter in words.
+    fn in_words(&self, as_of: &AsOf, values: &[Value]) -> Result<AsOf, SqlError> {
+        let say = |moment: &Moment| self.said(moment, values).map(Moment::Text);
+        Ok(match as_of {
+            AsOf::At(moment) => AsOf::At(say(moment)?),
+            AsOf::FollowerRead => AsOf::FollowerRead,
+            AsOf::MaxStaleness(age) => AsOf::MaxStaleness(say(age)?),
+            AsOf::MinTimestamp(moment) => AsOf::MinTimestamp(say(moment)?),
+            AsOf::Negotiated(bound) => AsOf::Negotiated(bound.as_ref().map(say).transpose()?),
+        })
+    }
+
     /// What was written, or what the parameter is that stands there.
-    fn said<'a>(&self, moment: &'a Moment, values: &[Value]) -> Result<Cow<'a, str>, SqlError> {
+    fn said(&self, moment: &Moment, values: &[Value]) -> Result<String, SqlError> {
         let index = match moment {
-            Moment::Text(text) => return Ok(Cow::Borrowed(text)),
+            Moment::Text(text) => return Ok(text.clone()),
             Moment::Parameter(index) => *index,
         };
         let number = index + 1;
         match values.get(index) {
-            None => Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}"))),
+            None => Err(no_parameter(number)),
             Some(Value::Null) => Err(SqlError::new(
                 SqlState(*b"22004"),
                 format!("AS OF SYSTEM TIME: the parameter ${number} is null"),
             )
             .hint("Give it a negative interval such as '-10s', a timestamp, or a decimal of nanoseconds since 1970.")),
             // Whatever `IntervalStyle` is.
-            Some(Value::Interval(interval)) => Ok(Cow::Owned(format!("{} us", interval.total_us()))),
-            Some(value) => Ok(Cow::Owned(value.to_iso_text(&value.natural_type(), &self.settings.eval))),
+            Some(Value::Interval(interval)) => Ok(format!("{} us", interval.total_us())),
+            Some(value) => Ok(value.to_iso_text(&value.natural_type(), &self.settings.eval)),
         }
     }
 
@@ -79,7 +101,8 @@ impl Session {
         let age_us = bound.map(|text| self.age_us("with_negotiated_timestamp", text)).transpose()?;
         let least = age_us.map_or(Timestamp::MIN, |us| self.db.kv.ago(us)).max(self.token);
         if let Some(active) = &self.active {
-            if let Some(at) = active.as_of.filter(|at| *at >= least) {
+            // Without a bound it is what leaders say now, which no other time is.
+            if let Some(at) = active.as_of.filter(|at| bound.is_some() && *at >= least) {
                 return Ok(at);
             }
             if !active.has_done_nothing() {
@@ -156,6 +179,18 @@ impl Session {
             _ => Err(SqlError::new(SqlState::INVALID_DATETIME, format!("\"{text}\" is no interval"))),
         }
     }
+}
+
+/// See [`Session::in_words`].
+fn words(moment: &Moment) -> Result<&str, SqlError> {
+    match moment {
+        Moment::Text(text) => Ok(text),
+        Moment::Parameter(index) => Err(no_parameter(index + 1)),
+    }
+}
+
+fn no_parameter(number: usize) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}"))
 }
 
 fn at(us: i64) -> Timestamp {

@@ -124,7 +124,7 @@ impl Session {
         }
         if self.active.as_ref().is_some_and(|a| a.statements == 0) {
             // Only a Parse needed it.
-            self.drop_active();
+            self.drop_planned_in();
         }
         self.block = Block::Open;
         self.block_began_us = Some(self.statement_began_us);

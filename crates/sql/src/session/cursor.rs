@@ -13,6 +13,7 @@ use crate::syntax::command::{Direction, Move};
 use crate::syntax::{Command, Planned};
 use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
+use clock::Timestamp;
 use std::sync::Arc;
 
 /// Rows that MOVE and held cursors pull at once.
@@ -77,7 +78,10 @@ impl Session {
             ));
         }
         let prepared = Prepared::new(text.clone(), Statement::Inner(statement.clone()), declared, 0);
-        self.plan_ahead(&prepared)?;
+        // Where its time is a parameter, it is planned when that is known.
+        if prepared.time_parameter().is_none() {
+            self.plan_ahead(&prepared)?;
+        }
         self.keep_prepared(name, prepared)?;
         self.end_lone(how)?;
         Ok(Outcome::Tag("PREPARE".into()))
@@ -121,7 +125,7 @@ impl Session {
         prepared: &Prepared,
         arguments: &[String],
     ) -> Result<(Arc<dyn Plan>, Vec<Value>), SqlError> {
-        let past = if self.active.is_none() { self.past_ahead(prepared) } else { None };
+        let past = self.time_executed(prepared, arguments)?;
         self.ensure_active(past)?;
         let plan = self.plan_of(prepared)?;
         let types = plan.parameters().to_vec();
@@ -137,6 +141,29 @@ impl Session {
             params.push(self.constant(argument, ty)?);
         }
         Ok((plan, params))
+    }
+
+    /// The time that a prepared statement is to read, which an argument may say; `None`: that of its transaction.
+    pub(super) fn time_executed(
+        &mut self,
+        prepared: &Prepared,
+        arguments: &[String],
+    ) -> Result<Option<Timestamp>, SqlError> {
+        if self.reads_its_time() {
+            return Ok(None);
+        }
+        if prepared.time_parameter().is_none() {
+            return Ok(if self.active.is_none() { self.past_ahead(prepared) } else { None });
+        }
+        let time = self.time_bound(prepared, |session, index, ty| {
+            let Some(argument) = arguments.get(index) else { return Ok(None) };
+            session.ensure_begun(None)?;
+            session.constant(argument, ty).map(Some)
+        });
+        if self.active.is_some() {
+            self.restart();
+        }
+        time
     }
 
     /// A constant expression of a type, evaluated by a query of its own. There must be a transaction.
@@ -186,7 +213,7 @@ impl Session {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let prepared = Arc::new(prepared);
-        let as_of = self.statement_as_of(&prepared, &params)?;
+        let as_of = self.statement_as_of(&prepared, &params, how.commit)?;
         self.ensure_active(as_of)?;
         let plan = self.plan_of(&prepared)?;
         if params.len() < plan.parameters().len() {

@@ -34,7 +34,7 @@ impl Session {
         }
         let Some(prepared) = portal.prepared.inside() else { return Err(SqlError::unsupported("this EXPLAIN")) };
         let params = portal.params.clone();
-        let as_of = self.statement_as_of(&prepared, &params)?;
+        let as_of = self.statement_as_of(&prepared, &params, how.commit)?;
         self.ensure_active(as_of)?;
         let began_us = self.db.kv.now_us();
         let plan = self.plan_of(&prepared)?;
@@ -64,7 +64,7 @@ impl Session {
         let began_us = self.db.kv.now_us();
         let prepared = self.find_prepared(name)?.clone();
         let (_, params) = self.execute_arguments(name, &prepared, arguments)?;
-        let as_of = self.statement_as_of(&prepared, &params)?;
+        let as_of = self.statement_as_of(&prepared, &params, how.commit)?;
         self.ensure_active(as_of)?;
         let plan = self.plan_of(&prepared)?;
         if options.analyze && !plan.is_read_only() {

@@ -52,13 +52,21 @@ impl Session {
                 ));
             }
         };
-        if prepared.planned().is_some() {
-            self.refuse_in_failed_block()?;
-            self.plan_ahead(&prepared).map_err(|e| prepared.place(e))?;
-        } else {
-            self.plan_inside(&prepared)?;
+        match prepared.inside() {
+            _ if prepared.planned().is_some() => self.plan_at_parse(&prepared).map_err(|e| prepared.place(e))?,
+            Some(inner) => self.plan_at_parse(&inner)?,
+            None => {}
         }
         self.keep_prepared(name, prepared)
+    }
+
+    /// Where its time is a parameter, it is planned when that is known.
+    fn plan_at_parse(&mut self, prepared: &Prepared) -> Result<(), SqlError> {
+        self.refuse_in_failed_block()?;
+        match prepared.time_parameter() {
+            Some((_, ty)) => ty.map(drop),
+            None => self.plan_ahead(prepared).map(drop),
+        }
     }
 
     /// Keeps a prepared statement under a name that is free.
@@ -121,14 +129,27 @@ impl Session {
         result_formats: &[i16],
     ) -> Result<(), SqlError> {
         let prepared = self.find_prepared(statement)?.clone();
+        let inside = prepared.inside();
+        let time = self.time_bound(inside.as_ref().unwrap_or(&prepared), |session, index, ty| {
+            session.refuse_in_failed_block()?;
+            let value =
+                |bytes: &Option<&[u8]>| session.read_parameter(index, *bytes, ty, format_of(param_formats, index)?);
+            params.get(index).map(value).transpose()
+        })?;
         let (plan, fields) = match prepared.planned() {
             Some(_) => {
                 self.refuse_in_failed_block()?;
-                (Some(self.plan_ahead(&prepared)?), None)
+                (Some(self.plan_bound(&prepared, time)?), None)
             }
             None => (None, self.fields_of(&prepared)?),
         };
-        let inner = self.plan_inside(&prepared)?;
+        let inner = match inside {
+            Some(inside) => {
+                self.refuse_in_failed_block()?;
+                Some(self.plan_bound(&inside, time)?)
+            }
+            None => None,
+        };
         let types = plan.as_ref().or(inner.as_ref()).map_or(&[][..], |p| p.parameters());
         if params.len() != types.len() {
             return Err(SqlError::new(
@@ -207,7 +228,11 @@ impl Session {
             return Ok((types, self.fields_of(&prepared)?));
         }
         self.refuse_in_failed_block()?;
-        let plan = self.plan_ahead(&prepared)?;
+        let plan = match prepared.bound_plan() {
+            Some(bound) => bound,
+            None => self.plan_ahead(&prepared).map_err(|e| of_the_present(&prepared, e))?,
+        };
+        prepared.tell(plan.as_ref());
         Ok((parameter_oids(plan.as_ref()), plan.shape().map(<[Field]>::to_vec)))
     }
 
@@ -215,7 +240,7 @@ impl Session {
     fn plan_inside(&mut self, prepared: &Prepared) -> Result<Option<Arc<dyn Plan>>, SqlError> {
         let Some(inner) = prepared.inside() else { return Ok(None) };
         self.refuse_in_failed_block()?;
-        self.plan_ahead(&inner).map(Some)
+        self.plan_ahead(&inner).map(Some).map_err(|e| of_the_present(&inner, e))
     }
 
     /// The result's shape (`None`: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
@@ -228,6 +253,9 @@ impl Session {
             return Err(unknown_portal(name));
         }
         let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
+        if let Some(plan) = &portal.plan {
+            portal.prepared.tell(plan.as_ref());
+        }
         Ok((portal.shape(), &portal.formats))
     }
 
@@ -314,16 +342,27 @@ impl Session {
             Some(Command::Fetch { name, skip: false, .. }) => {
                 self.portals.get(name).and_then(|cursor| cursor.shape().map(<[Field]>::to_vec))
             }
-            Some(Command::Execute { name, .. }) => {
+            Some(Command::Execute { name, arguments }) => {
                 let inner = self.find_prepared(name)?.clone();
                 if inner.planned().is_none() {
                     return Ok(None);
                 }
-                self.plan_ahead(&inner)?.shape().map(<[Field]>::to_vec)
+                let time = self.time_executed(&inner, arguments)?;
+                self.plan_bound(&inner, time)?.shape().map(<[Field]>::to_vec)
             }
             _ => None,
         })
     }
+}
+
+/// What a statement whose time is not known yet cannot be told of.
+fn of_the_present(prepared: &Prepared, error: SqlError) -> SqlError {
+    if prepared.time_parameter().is_none() || error.hint.is_some() {
+        return error;
+    }
+    error.detail("What the statement takes and gives was asked for before its time was bound: it is that of the present.").hint(
+        "Write its time as a literal, or let the driver describe what it has bound (without preparing it, as a rule).",
+    )
 }
 
 fn parameter_oids(plan: &dyn Plan) -> Vec<u32> {

@@ -64,7 +64,7 @@ use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SHOWN_QUERY_BYTES_MAX, SessionState};
-use crate::syntax::Modes;
+use crate::syntax::{AsOf, Modes};
 use crate::transaction::{BeginOptions, Consistency, Interrupt, KvError, Patience};
 use crate::types::SettingSource;
 use crate::types::calendar::EPOCH_OFFSET_US;
@@ -137,6 +137,8 @@ pub struct Session {
     active: Option<Active>,
     /// What the settings were before a transaction that is to begin again.
     carried: Option<Box<(Settings, Option<Settings>)>>,
+    /// What AS OF SYSTEM TIME said last, and which time that was.
+    time_said: Option<(AsOf, Timestamp)>,
     token: Timestamp,
     /// The token that the client was told last, where it wants to be told.
     reported_token: Timestamp,
@@ -253,6 +255,7 @@ impl Session {
             too_old: false,
             active: None,
             carried: None,
+            time_said: None,
             token: Timestamp::MIN,
             reported_token: Timestamp::MIN,
             prepared: BTreeMap::new(),

@@ -229,6 +229,14 @@ impl Portals {
     pub(super) fn held(&mut self) -> impl Iterator<Item = &mut Portal> {
         self.named.values_mut().filter(|p| p.hold)
     }
+    /// A transaction in which nothing has run begins again: what was bound and not run runs in the new one. Whatever has rows of the old one ends with it.
+    pub(super) fn begin_again(&mut self) {
+        let waits = |p: &Portal| p.kept || (!p.cursor && matches!(p.state, PortalState::Ready));
+        self.unnamed = self.unnamed.take().filter(waits);
+        self.named.retain(|_, p| waits(p));
+        self.held = self.named.values().filter(|p| p.hold).count();
+        self.count();
+    }
     /// A transaction ends: portals end with it, unless held over a commit.
     pub(super) fn end_transaction(&mut self, committed: bool) {
         self.unnamed = None;

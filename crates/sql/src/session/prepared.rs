@@ -11,7 +11,7 @@ use crate::transaction::Span;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// See the module.
 pub(super) struct Prepared {
@@ -22,6 +22,25 @@ pub(super) struct Prepared {
     /// Characters of the client's text before this statement.
     pub(super) offset: u32,
     plan: Mutex<Option<Current>>,
+    /// Where its time is a parameter: what its client was told of it.
+    told: OnceLock<Told>,
+}
+
+/// What the parameters and the result of a statement are, as its client knows them.
+struct Told {
+    parameters: Vec<u32>,
+    fields: Vec<Field>,
+}
+
+impl Told {
+    /// Whether a plan takes and gives just that. A parameter of which nothing was known is of any type.
+    fn fits(&self, plan: &dyn Plan) -> bool {
+        let parameters = oids(plan);
+        let same = |(told, is): (&u32, &u32)| *told == 0 || told == is;
+        self.parameters.len() == parameters.len()
+            && self.parameters.iter().zip(&parameters).all(same)
+            && are_same(&self.fields, plan.fields())
+    }
 }
 
 /// What a prepared statement holds on to.
@@ -43,11 +62,25 @@ struct Current {
 
 impl Prepared {
     pub(super) fn new(text: Arc<str>, statement: Statement, declared: Vec<u32>, offset: u32) -> Prepared {
-        Prepared { text, statement, declared, offset, plan: Mutex::new(None) }
+        Prepared { text, statement, declared, offset, plan: Mutex::new(None), told: OnceLock::new() }
     }
     pub(super) fn parsed(all: &Arc<[Parsed]>, index: usize, declared: Vec<u32>) -> Prepared {
         let parsed = &all[index];
         Prepared::new(parsed.text.clone(), Statement::Parsed(all.clone(), index), declared, parsed.offset)
+    }
+    /// The client is told what it takes and gives. Where its time is a parameter, it keeps to that from now on: drivers ask once, and read the rows of every
+    /// time by the answer.
+    pub(super) fn tell(&self, plan: &dyn Plan) {
+        if self.time_parameter().is_some() {
+            self.told.get_or_init(|| Told { parameters: oids(plan), fields: plan.fields().to_vec() });
+        }
+    }
+    /// Where its time is a parameter: the plan of the time that was bound last. Some clients ask for a statement's shape behind its Bind.
+    pub(super) fn bound_plan(&self) -> Option<Arc<dyn Plan>> {
+        if self.time_parameter().is_none() {
+            return None;
+        }
+        self.plan.lock().as_ref().map(|current| current.made.plan.clone())
     }
     /// The next plan may have another shape: nobody was told of this one's.
     pub(super) fn forget_plan(&self) {
@@ -100,7 +133,9 @@ impl Session {
         let Some(active) = self.active.as_mut() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
         };
-        if let Some(current) = held.as_mut().filter(|current| current.generation == self.generation) {
+        let told = prepared.told.get();
+        let fits = |current: &&mut Current| told.is_none_or(|told| told.fits(current.made.plan.as_ref()));
+        if let Some(current) = held.as_mut().filter(|current| current.generation == self.generation).filter(fits) {
             let number = active.view.snapshot().version();
             if current.made.number == number || current.made.uses.hold(&active.view) {
                 current.made.number = number;
@@ -114,25 +149,31 @@ impl Session {
         };
         let number = active.view.snapshot().version();
         let before = before.filter(|made| held.is_none() && (made.number == number || made.uses.hold(&active.view)));
-        // Types of parameters, once found, are what the client sends.
-        let known: Option<Vec<u32>> = held.as_ref().map(|old| {
-            let oid = |ty: &SqlType| if *ty == SqlType::Unknown { 0 } else { ty.oid() };
-            old.made.plan.parameters().iter().map(oid).collect()
-        });
+        let timed = prepared.time_parameter().is_some();
+        // Types of parameters, once found, are what the client sends. At another time they may be others, unless it was told.
+        let known: Option<Vec<u32>> = match timed {
+            true => told.map(|told| told.parameters.clone()),
+            false => held.as_ref().map(|old| oids(old.made.plan.as_ref())),
+        };
         let made = match before {
             Some(before) => Made { number, ..before },
             None => self.plan_statement(planned, &prepared.text, known.as_ref().unwrap_or(&prepared.declared))?,
         };
         let plan = made.plan.clone();
-        let same = |(a, b): (&Field, &Field)| a.name == b.name && a.ty == b.ty;
-        if let Some(old) = held.as_ref()
-            && !(old.made.plan.fields().len() == plan.fields().len()
-                && old.made.plan.fields().iter().zip(plan.fields()).all(same))
-        {
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
-                .hint("Prepare the statement again.")
-                // By this name JDBC knows that it may do so by itself.
-                .with(|e| e.routine = Some("RevalidateCachedQuery")));
+        let fits = match timed {
+            true => told.is_none_or(|told| told.fits(plan.as_ref())),
+            false => held.as_ref().is_none_or(|old| are_same(old.made.plan.fields(), plan.fields())),
+        };
+        if !fits {
+            let refused = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
+                // By this name JDBC knows that it may prepare it again by itself.
+                .with(|e| e.routine = Some("RevalidateCachedQuery"));
+            return Err(match timed {
+                true => refused.detail("At the time that is to be read the result had other columns, or other types, than the client was told of.").hint(
+                    "Name the columns that there were at both times, prepare the statement again, or write its time as a literal.",
+                ),
+                false => refused.hint("Prepare the statement again."),
+            });
         }
         if let Some(active) = self.active.as_mut() {
             active.rely_on(&made.uses, !plan.is_read_only())?;
@@ -223,18 +264,32 @@ impl Session {
 
 /// Types of parameters as the client declared them. The one that says a time in the past, if none was declared, is text: an interval or a timestamp.
 fn hints(declared: &[u32], time: Option<usize>) -> Result<Vec<Option<SqlType>>, SqlError> {
-    let hint = |oid: &u32| match *oid {
-        0 => Ok(None),
-        // 705 is "unknown": to be inferred, too.
-        705 => Ok(None),
-        oid => SqlType::from_oid(oid)
-            .map(Some)
-            .ok_or_else(|| SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist"))),
-    };
-    let mut hints: Vec<Option<SqlType>> = declared.iter().map(hint).collect::<Result<_, _>>()?;
+    let mut hints: Vec<Option<SqlType>> = declared.iter().copied().map(hint).collect::<Result<_, _>>()?;
     if let Some(index) = time {
         hints.resize(hints.len().max(index + 1), None);
         hints[index].get_or_insert(SqlType::Text);
     }
     Ok(hints)
+}
+
+/// A type that a client declared; `None`: it is to be inferred.
+pub(super) fn hint(oid: u32) -> Result<Option<SqlType>, SqlError> {
+    match oid {
+        // 705 is "unknown".
+        0 | 705 => Ok(None),
+        oid => SqlType::from_oid(oid)
+            .map(Some)
+            .ok_or_else(|| SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist"))),
+    }
+}
+
+/// Whether results have one shape.
+fn are_same(a: &[Field], b: &[Field]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && a.ty == b.ty)
+}
+
+/// What the parameters of a plan are; 0 where that is open.
+fn oids(plan: &dyn Plan) -> Vec<u32> {
+    let oid = |ty: &SqlType| if *ty == SqlType::Unknown { 0 } else { ty.oid() };
+    plan.parameters().iter().map(oid).collect()
 }

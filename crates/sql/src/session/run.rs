@@ -9,7 +9,7 @@ use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
 use crate::syntax::{Command, lock_words};
-use crate::transaction::Isolation;
+use crate::transaction::{Consistency, Isolation};
 use crate::types::Value;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// Begins the transaction anew; a block stays open.
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         let block = (self.block, self.modes.clone(), self.block_began_us);
         self.drop_to_begin_again();
         (self.block, self.modes, self.block_began_us) = block;
@@ -176,7 +176,7 @@ impl Session {
         let outcome = match prepared.command() {
             Some(Command::Ddl(ddl)) => {
                 self.ensure_active(None)?;
-                self.shown_modes().let_write(&ddl.command())?;
+                self.let_write(&ddl.command())?;
                 if let Some(tag) = needs_no_block(ddl) {
                     self.refuse_in_block(tag, how)?;
                 }
@@ -192,7 +192,7 @@ impl Session {
             Some(Command::Copy(copy)) => {
                 self.ensure_active(None)?;
                 if copy.from {
-                    self.shown_modes().let_write("COPY FROM")?;
+                    self.let_write("COPY FROM")?;
                 }
                 self.run_copy(copy, how, out)?
             }
@@ -217,11 +217,18 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         if matches!(portal.state, PortalState::Ready) {
-            let as_of = self.statement_as_of(prepared, &portal.params)?;
+            let as_of = self.statement_as_of(prepared, &portal.params, how.commit)?;
             let plan = self.ensure_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
                 self.read_out_cursors()?;
+            }
+            if let Some(bound) = portal.plan.as_ref().filter(|_| prepared.time_parameter().is_some())
+                && bound.parameters() != plan.parameters()
+            {
+                // The values are of the types that were found when they were bound; a table changed between that time and the one that is read.
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
+                    .hint("Bind the statement again."));
             }
             if portal.params.len() < plan.parameters().len() {
                 let number = portal.params.len() + 1;
@@ -269,8 +276,7 @@ impl Session {
 
     /// A statement that may write is refused before it finds out whether it will.
     pub(super) fn refuse_in_read_only(&self, prepared: &Prepared) -> Result<(), SqlError> {
-        let modes = self.shown_modes();
-        if !modes.read_only {
+        if !self.shown_modes().read_only {
             return Ok(());
         }
         let body = |query: &'_ Query| match query.body.as_ref() {
@@ -286,7 +292,22 @@ impl Session {
             Some(Statement::Query(query)) => body(query),
             _ => "this statement".into(),
         };
-        modes.let_write(&what)
+        self.let_write(&what)
+    }
+
+    /// # Errors
+    /// 25006 in a read-only transaction, with the way out where the client may not know that it is in one.
+    pub(super) fn let_write(&self, what: &str) -> Result<(), SqlError> {
+        let modes = self.shown_modes();
+        let behind_a_reader = self.block == Block::None
+            && modes.consistency != Consistency::Stale
+            && self.active.as_ref().is_some_and(|active| active.as_of.is_some() && active.statements > 0);
+        match modes.let_write(what) {
+            Err(refused) if behind_a_reader => Err(refused.detail(ONE_TRANSACTION).hint(
+                "The first of them reads the past (AS OF SYSTEM TIME): write before it, or behind a Sync of its own.",
+            )),
+            other => other,
+        }
     }
 
     /// Sends rows of a portal that has begun, up to a limit (0: all).
@@ -327,20 +348,23 @@ impl Session {
     }
 
     /// The time in the past that a statement outside a block, or first in one, is to read: one that is run, declared or explained, with these values. Where it
-    /// was only planned in the transaction so far, that begins anew; one that has done something keeps its own time.
+    /// was only planned in the transaction so far, that begins anew; one that has done something keeps its own time. `alone`: it is its whole transaction.
+    /// `timeball.max_staleness` holds for no other query (decision 208): who writes behind it, before the same Sync, writes at the present.
     pub(super) fn statement_as_of(
         &mut self,
         prepared: &Prepared,
         values: &[Value],
+        alone: bool,
     ) -> Result<Option<Timestamp>, SqlError> {
         let Some(planned) = prepared.planned() else { return Ok(None) };
         let time = match &planned.as_of {
-            Some(as_of) => self.resolve_as_of(as_of, Some((prepared, values)))?,
+            Some(as_of) => Some(self.resolve_as_of(as_of, Some((prepared, values)))?),
             None => {
                 let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty() && !is_modifying(q));
                 let fresh =
                     self.active.as_ref().is_none_or(|active| active.as_of.is_none() && active.has_done_nothing());
-                let stale = self.settings.max_staleness_us > 0 && self.block == Block::None && fresh && query;
+                let bounded = alone && self.settings.max_staleness_us > 0 && self.block == Block::None;
+                let stale = bounded && fresh && query;
                 stale.then(|| self.stale_snapshot())
             }
         };
@@ -352,14 +376,25 @@ impl Session {
                 self.restart();
                 Ok(time)
             }
-            (Some(_), Some(_)) => Err(SqlError::new(
-                SqlState::ACTIVE_TRANSACTION,
-                "AS OF SYSTEM TIME must come with the first statement of a transaction",
-            )
-            .hint("Begin the transaction with BEGIN AS OF SYSTEM TIME.")),
+            (Some(active), Some(_)) => {
+                let message = "AS OF SYSTEM TIME must come with the first statement of a transaction";
+                let late = SqlError::new(SqlState::ACTIVE_TRANSACTION, message);
+                Err(match self.block {
+                    _ if active.as_of.is_some() => late.detail("The transaction reads another time already.").hint(
+                        "Leave the statement's AS OF SYSTEM TIME out, or run it in a transaction of its own.",
+                    ),
+                    Block::None => late.detail(ONE_TRANSACTION).hint(
+                        "Send it before the others, with the same time for all, or in a text or behind a Sync of its own.",
+                    ),
+                    _ => late.hint("Begin the transaction with BEGIN AS OF SYSTEM TIME."),
+                })
+            }
         }
     }
 }
+
+/// What a client is in that sends several statements and no BEGIN.
+const ONE_TRANSACTION: &str = "The statements of one text, and those that are executed before one Sync (a pipeline, a batch), are one transaction.";
 
 /// `SELECT n` without an allocation for the short ones.
 fn selected(rows: u64, out: &mut dyn Output) {

@@ -10,6 +10,7 @@ mod ended;
 mod held;
 mod loads;
 mod online;
+mod pipelines;
 mod skewed;
 mod tokens;
 mod unreached;

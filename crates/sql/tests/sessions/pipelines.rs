@@ -1,0 +1,147 @@
+//! Several statements before one Sync: one transaction, whose reads are bounded by nobody but themselves, and whose portals stay bound.
+
+use super::{Arc, Conflicting, Conflicts, Ordering, Rows, open, run, session, state_of};
+use sql::transaction::memory::MemoryKv;
+use sql::{Session, SqlError};
+
+/// Parse and Bind, as one statement of a pipeline.
+fn bind(session: &mut Session, portal: &str, text: &str, values: &[&str]) -> Result<(), SqlError> {
+    session.parse(portal, text, &[])?;
+    let values: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_bytes())).collect();
+    session.bind(portal, portal, &values, &[], &[])
+}
+
+/// Execute behind which more is executed.
+fn execute(session: &mut Session, portal: &str) -> Result<Vec<String>, SqlError> {
+    let mut out = Rows::default();
+    session.execute(portal, 0, false, &mut out)?;
+    Ok(out.rows)
+}
+
+/// A row was 1 a while ago, and is 2 now; replicas lag.
+fn changed(kv: &MemoryKv) -> Session {
+    let mut a = session(&open(kv.clone()));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1)");
+    kv.advance_us(10_000_000);
+    run(&mut a, "UPDATE t SET v = 2");
+    kv.lags_by_us(5_000_000);
+    a
+}
+
+/// The session's bound is for a query that is alone: a write behind another one, before the same Sync, writes at the present, and knows what that read.
+#[test]
+fn a_pipeline_under_a_bound_reads_and_writes_the_present() {
+    let kv = MemoryKv::new();
+    changed(&kv);
+    let mut b = session(&open(kv.clone()));
+    run(&mut b, "SET timeball.max_staleness = '30s'");
+    assert_eq!(run(&mut b, "SELECT v FROM t"), ["1"], "alone it is bounded");
+    bind(&mut b, "read", "SELECT v FROM t", &[]).unwrap();
+    assert_eq!(execute(&mut b, "read").unwrap(), ["2"]);
+    bind(&mut b, "write", "UPDATE t SET v = v + 10", &[]).unwrap();
+    execute(&mut b, "write").unwrap();
+    b.sync().unwrap();
+    assert_eq!(run(&mut b, "SELECT v FROM t"), ["12"]);
+    // A text of several statements is one transaction, too.
+    let mut c = session(&open(kv.clone()));
+    run(&mut c, "SET timeball.max_staleness = '30s'");
+    assert_eq!(run(&mut c, "SELECT v FROM t; UPDATE t SET v = 3; SELECT v FROM t"), ["12", "3"]);
+    // Whoever asks for the past of such a transaction says so, and is told.
+    for (first, state) in [("SELECT v FROM t", "25001"), ("SELECT v FROM t AS OF SYSTEM TIME '-1s'", "25006")] {
+        bind(&mut c, "first", first, &[]).unwrap();
+        execute(&mut c, "first").unwrap();
+        let second = match state {
+            "25006" => "UPDATE t SET v = 4",
+            _ => "SELECT v FROM t AS OF SYSTEM TIME '-1s'",
+        };
+        bind(&mut c, "second", second, &[]).unwrap();
+        let error = execute(&mut c, "second").unwrap_err();
+        assert_eq!(error.state.as_str(), state, "{error}");
+        assert!(error.detail.as_deref().unwrap_or_default().contains("before one Sync"), "{error:?}");
+        assert!(error.hint.is_some(), "{error:?}");
+        c.sync().unwrap();
+        for name in ["first", "second"] {
+            c.close_statement(name);
+        }
+    }
+    run(&mut c, "SET timeball.consistency = 'stale'");
+    bind(&mut c, "first", "SELECT v FROM t", &[]).unwrap();
+    execute(&mut c, "first").unwrap();
+    bind(&mut c, "second", "SELECT v + 1 FROM t", &[]).unwrap();
+    execute(&mut c, "second").unwrap();
+    assert_eq!(state_of(&mut c, "UPDATE t SET v = 5"), "25006", "a mode that reads the past does so in pipelines, too");
+}
+
+/// What is of the present is prepared by it, though it would not be there if it were run alone.
+#[test]
+fn a_young_table_is_read_in_a_pipeline() {
+    let kv = MemoryKv::new();
+    let mut a = changed(&kv);
+    let mut b = session(&open(kv.clone()));
+    run(&mut b, "SET timeball.max_staleness = '30s'");
+    run(&mut a, "CREATE TABLE young (id int); INSERT INTO young VALUES (7)");
+    bind(&mut b, "young", "SELECT id FROM young", &[]).unwrap();
+    assert_eq!(execute(&mut b, "young").unwrap(), ["7"]);
+    b.sync().unwrap();
+    let mut c = session(&open(kv.clone()));
+    run(&mut c, "SET timeball.max_staleness = '30s'");
+    assert_eq!(state_of(&mut c, "SELECT id FROM young"), "42P01", "five seconds ago it was not there");
+}
+
+/// A transaction that begins again, for its time or for a conflict, keeps what is bound in it.
+#[test]
+fn portals_stay_bound_where_the_transaction_begins_again() {
+    let kv = MemoryKv::new();
+    changed(&kv);
+    let left = Arc::new(Conflicts::default());
+    let mut b = session(&open(Conflicting { kv: kv.clone(), left: left.clone() }));
+    // One that reads the past, bound behind others.
+    bind(&mut b, "now", "SELECT v FROM t WHERE id = $1", &["1"]).unwrap();
+    bind(&mut b, "then", "SELECT v FROM t AS OF SYSTEM TIME $1", &["-8s"]).unwrap();
+    bind(&mut b, "again", "SELECT v FROM t AS OF SYSTEM TIME '-8s'", &[]).unwrap();
+    assert_eq!(execute(&mut b, "then").unwrap(), ["1"]);
+    assert_eq!(execute(&mut b, "again").unwrap(), ["1"], "the same time, as now() is one");
+    assert_eq!(execute(&mut b, "now").unwrap(), ["1"], "it is of the same transaction");
+    b.sync().unwrap();
+    // A write that meets a conflict.
+    bind(&mut b, "write", "UPDATE t SET v = v + 1 RETURNING v", &[]).unwrap();
+    bind(&mut b, "", "SELECT v FROM t", &[]).unwrap();
+    b.close_statement("now");
+    bind(&mut b, "now", "SELECT v FROM t WHERE id = $1", &["1"]).unwrap();
+    left.locks.store(1, Ordering::Relaxed);
+    assert_eq!(execute(&mut b, "write").unwrap(), ["3"]);
+    assert_eq!(left.locks.load(Ordering::Relaxed), 0, "it met one");
+    assert_eq!(execute(&mut b, "").unwrap(), ["3"]);
+    assert_eq!(execute(&mut b, "now").unwrap(), ["3"]);
+    b.sync().unwrap();
+    assert_eq!(execute(&mut b, "now").unwrap_err().state.as_str(), "34000", "Sync has ended it");
+    b.sync().unwrap();
+    // BEGIN behind a Bind.
+    for name in ["now", "write"] {
+        b.close_statement(name);
+    }
+    bind(&mut b, "now", "SELECT v FROM t WHERE id = $1", &["1"]).unwrap();
+    bind(&mut b, "begin", "BEGIN ISOLATION LEVEL READ COMMITTED", &[]).unwrap();
+    execute(&mut b, "begin").unwrap();
+    assert_eq!(execute(&mut b, "now").unwrap(), ["3"]);
+    b.sync().unwrap();
+    assert_eq!(run(&mut b, "SHOW transaction_isolation; ROLLBACK"), ["read committed"]);
+}
+
+/// What has begun to run is of the transaction that it ran in.
+#[test]
+fn what_has_given_rows_does_not_outlive_its_transaction() {
+    let kv = MemoryKv::new();
+    let mut a = changed(&kv);
+    run(&mut a, "INSERT INTO t VALUES (2, 2), (3, 3)");
+    bind(&mut a, "part", "SELECT id FROM t ORDER BY id", &[]).unwrap();
+    let mut out = Rows::default();
+    a.execute("part", 1, false, &mut out).unwrap();
+    assert_eq!(out.rows, ["1"]);
+    bind(&mut a, "late", "SELECT v FROM t AS OF SYSTEM TIME $1", &["-1s"]).unwrap();
+    assert_eq!(execute(&mut a, "part").unwrap(), ["2", "3"], "it goes on where it was");
+    assert_eq!(execute(&mut a, "late").unwrap_err().state.as_str(), "25001");
+    a.sync().unwrap();
+    assert_eq!(execute(&mut a, "part").unwrap_err().state.as_str(), "34000");
+    a.sync().unwrap();
+}
