@@ -43,6 +43,9 @@ pub struct DatabaseOptions {
     pub hash_seed: u64,
     /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
     pub sessions_max: Option<usize>,
+    /// Names of the settings among these that somebody has said where the node was started: `source` of `pg_settings` tells. The rest is what the node
+    /// takes by itself.
+    pub said: Vec<&'static str>,
 }
 
 impl Default for DatabaseOptions {
@@ -58,6 +61,7 @@ impl Default for DatabaseOptions {
             cached_text_bytes: GENERATION_TEXT_BYTES_MAX,
             hash_seed: 0,
             sessions_max: None,
+            said: Vec::new(),
         }
     }
 }

@@ -120,6 +120,8 @@ pub struct NodeOptions {
     pub snapshot_age_max: Duration,
     /// What gets how much memory.
     pub shares: server::Shares,
+    /// Settings of sessions that these flags have said, by their names: `source` of `pg_settings` tells.
+    pub said: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -235,6 +237,7 @@ fn node_defaults() -> NodeOptions {
         retention: Duration::from_secs(server::kv::KvOptions::default().gc_ttl_seconds),
         snapshot_age_max: Duration::ZERO,
         shares: server::Shares::of_machine(),
+        said: Vec::new(),
     }
 }
 
@@ -260,7 +263,20 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         }
         _ => return Ok(false),
     }
+    node.said.extend(said_by(flag));
     Ok(true)
+}
+
+/// The settings of sessions that a flag gives a value.
+fn said_by(flag: &str) -> &'static [&'static str] {
+    match flag {
+        "max-connections" => &["max_connections"],
+        "memory" => &["timeball.memory_bytes", "timeball.query_memory_bytes"],
+        "snapshot-age-max" => &["timeball.snapshot_age_max"],
+        "retention" => &["timeball.retention"],
+        "strict-error-max" => &["timeball.commit_wait_budget"],
+        _ => &[],
+    }
 }
 
 /// What is too wide to be hybrid is too wide to be strict.
@@ -562,6 +578,7 @@ mod tests {
             panic!("refused")
         };
         assert_eq!(o.node.ladder.strict_error_ns, 500_000);
+        assert_eq!(o.node.said, ["timeball.commit_wait_budget"]);
         assert!(duration("5 parsecs").is_err());
         assert!(line("timeball start --store=/x --strict-error-max 500").unwrap_err().to_string().contains("500us"));
         let wider = line("timeball start --store=/x --strict-error-max 10s --hybrid-error-max 1s").unwrap_err();

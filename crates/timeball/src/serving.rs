@@ -37,6 +37,7 @@ fn sql_options(options: &NodeOptions, memory: &Memory) -> DatabaseOptions {
         retention_seconds: Some(options.retention.as_secs()),
         memory_bytes: Some(shares.total_bytes),
         cached_text_bytes: shares.cached_text_bytes(),
+        said: options.said.clone(),
         ..DatabaseOptions::default()
     }
 }

@@ -73,8 +73,7 @@ impl Settings {
         }
         let values: Arc<BTreeMap<String, String>> =
             Arc::new(fixed.into_iter().map(|(n, v)| (n.to_string(), v)).collect());
-        let by_start =
-            values.keys().filter(|name| !matches!(name.as_str(), "session_authorization" | "server_version"));
+        let by_start = values.keys().filter(|name| options.said.contains(&name.as_str()));
         let by_start = by_start.flat_map(|name| [true, false].map(|reset| (reset, name.clone())));
         let sources = Arc::new(by_start.map(|key| (key, SettingSource::CommandLine)).collect());
         Settings::of(Arc::new(EvalSettings {

@@ -3,7 +3,7 @@
 use super::{open, run, session, state_of};
 use sql::transaction::Interrupt;
 use sql::transaction::memory::MemoryKv;
-use sql::{Database, Session, Startup};
+use sql::{Database, DatabaseOptions, Session, Startup};
 use std::sync::Arc;
 
 fn connect(db: &Arc<Database>, database: &str, parameters: &[(&str, &str)]) -> Session {
@@ -121,7 +121,7 @@ fn settings_say_where_they_come_from() {
         ("DateStyle", "client|German, DMY|German, DMY|ISO, MDY|user|string"),
         ("lock_timeout", "session|3000|2000|0|user|integer"),
         ("timeball.uncertainty", "default|dynamic|dynamic|dynamic|user|enum"),
-        ("timeball.query_memory_bytes", "command line|268435456|268435456|268435456|user|string"),
+        ("timeball.query_memory_bytes", "default|268435456|268435456|268435456|user|string"),
         ("shop.tenant", "session|x|user|string"),
         ("server_version_num", "default|150010|150010|150010|internal|integer"),
     ] {
@@ -137,4 +137,23 @@ fn settings_say_where_they_come_from() {
     assert!(about(&mut b, "timeball.max_staleness").starts_with("global|1s|"));
     run(&mut b, "SET lock_timeout = '3s'; DISCARD ALL");
     assert!(about(&mut b, "lock_timeout").starts_with("global|2000|"));
+}
+
+/// What the node took by itself nobody has said.
+#[test]
+fn what_the_command_line_has_said_is_told_apart() {
+    let options = DatabaseOptions {
+        retention_seconds: Some(600),
+        sessions_max: Some(50),
+        said: vec!["timeball.retention"],
+        ..DatabaseOptions::default()
+    };
+    let db = Database::open(Arc::new(MemoryKv::new()), options).unwrap();
+    let mut a = session(&db);
+    let names = "'timeball.retention', 'max_connections', 'timeball.query_memory_bytes'";
+    let told = run(&mut a, &format!("SELECT name, source FROM pg_settings WHERE name IN ({names}) ORDER BY name"));
+    assert_eq!(
+        told,
+        ["max_connections|default", "timeball.query_memory_bytes|default", "timeball.retention|command line"]
+    );
 }
