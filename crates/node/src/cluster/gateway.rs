@@ -355,6 +355,9 @@ impl<E: Engine> Core<E> {
         let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return };
         let reads = matches!(call.request, Request::Get { .. } | Request::Scan { .. });
         let near = call.near == Some(from);
+        if near {
+            self.near.speaks(from);
+        }
         // A late answer of the one that was asked as the nearest is none to what was sent last.
         let timely = near || call.near_asked != Some(from);
         if reads && timely && call.sent_to == Some(from) && call.copies == 1 && !call.told_to_wait {
@@ -595,7 +598,7 @@ impl<E: Engine> Core<E> {
                 self.routes.set_leader(call.range, None);
                 self.gateway.mute.extend(believed.map(|silent| (silent, ticks)));
             }
-            self.nearest_is_silent(now, id);
+            self.nearest_is_silent(id);
             self.todo.push_back(Work::Dispatch(id));
         }
         self.tick_near();

@@ -5,8 +5,9 @@
 //!
 //! # Idea
 //! A read at a snapshot that is as old as what leaders close goes to the replica that answers fastest ([`Body::Near`]). It answers by its own word ([`Core::read_here`]), or says who leads.
-//! How long a node takes is measured with each read that it answers, or that goes on without it, and forgotten after a while, so that it is tried again: the way
-//! there may have changed. Of those that are not measured one read tries one at a time.
+//! How long a node takes is measured with each read that it answers, and forgotten after a while, so that it is tried again: the way there may have changed. One
+//! that said nothing is left alone, then tried again: it may only have stalled. Each time that it says nothing again it is left alone for twice as long, up to
+//! a bound. Of those that are not measured, or on trial, one read tries one at a time.
 //!
 //! # Invariants
 //! 1. Whoever is asked answers by what is resolved at *his* replica, not by what anybody believes of it: what this node knows of replicas costs a detour when it is wrong, nothing else.
@@ -16,12 +17,12 @@
 //! 5. What is uncertain is the leader's to say: only reads whose limit is their snapshot are asked so.
 //!
 //! # Caveats
-//! A node that was not measured for [`FORGOTTEN_TICKS`] counts as near, and costs one read the way to it, or the wait for it. Nobody is told where nodes are (there are no localities): what is measured says it.
-//! A node that was silent once counts as that slow until it is forgotten.
+//! A node that was not measured for [`FORGOTTEN_TICKS`] counts as near, and costs one read the way to it, or the wait for it; a leader like any other. Nobody is told where nodes are (there are no
+//! localities): what is measured says it. A dead node costs one read the wait for it 5, 15, 35 and 75 seconds after it was missed first, then once a minute.
 
 use super::core::{Core, group_of};
-use super::gateway::{Call, Owner, RESEND_TICKS};
-use super::seam::{Class, NodeId, TICK_NS};
+use super::gateway::{Call, Owner};
+use super::seam::{Class, NodeId};
 use super::shard::Asker;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Body, Request, VERSION_OF_NEAR_READS};
@@ -33,8 +34,10 @@ use store::{Engine, StoreError};
 const NEAR_US: u64 = 3_500_000;
 /// A replica that could not answer is not asked for as much, or more, for so many ticks: one second.
 const LAGS_TICKS: u64 = 10;
-/// A node that said nothing is not asked for so many ticks: five seconds.
+/// A node that said nothing is not asked for so many ticks, five seconds; twice as long each time that it says nothing again.
 const SILENT_TICKS: u64 = 50;
+/// At most for so many: a minute.
+const SILENT_TICKS_MAX: u64 = 600;
 /// What was measured so many ticks ago is forgotten: a minute.
 const FORGOTTEN_TICKS: u64 = 600;
 /// A slower answer counts for one part in so many, a faster one for the whole: reads wait for disks and for what is in flight, and no way is shorter than it is.
@@ -53,8 +56,17 @@ pub(crate) struct Near {
     probe: Option<u64>,
     /// Replicas that could not answer at this snapshot, and until when they are left alone with it and with later ones, in ticks.
     lags: BTreeMap<(RangeId, NodeId), (Timestamp, u64)>,
-    /// Nodes that said nothing, likewise.
-    silent: BTreeMap<NodeId, u64>,
+    /// Nodes that said nothing, until they answer.
+    silent: BTreeMap<NodeId, Silence>,
+}
+
+/// A node said nothing.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    /// For so many ticks it is left alone.
+    ticks: u64,
+    /// Until then.
+    until: u64,
 }
 
 impl Near {
@@ -72,10 +84,19 @@ impl Near {
         self.takes.insert(node, (takes_ns, ticks));
     }
 
-    /// It said nothing for so long: it takes longer than that, whatever it took before.
-    fn was_silent(&mut self, node: NodeId, waited_ns: u64, ticks: u64) {
-        self.measure(node, waited_ns.max(self.takes(node)), ticks);
-        self.silent.insert(node, ticks + SILENT_TICKS);
+    /// It said nothing. What others have asked it at the same time does not count again.
+    fn was_silent(&mut self, node: NodeId, ticks: u64) {
+        let left_alone = match self.silent.get(&node) {
+            Some(silence) if ticks < silence.until => return,
+            Some(silence) => silence.ticks.saturating_mul(2).min(SILENT_TICKS_MAX),
+            None => SILENT_TICKS,
+        };
+        self.silent.insert(node, Silence { ticks: left_alone, until: ticks + left_alone });
+    }
+
+    /// It has said something to what it was asked as the nearest.
+    pub fn speaks(&mut self, node: NodeId) {
+        self.silent.remove(&node);
     }
 
     /// How long it takes, nanoseconds; nothing where that is not known.
@@ -83,8 +104,9 @@ impl Near {
         self.takes.get(&node).map_or(0, |(ns, _)| *ns)
     }
 
-    fn is_measured(&self, node: NodeId) -> bool {
-        self.takes.contains_key(&node)
+    /// Whether it is known how long it takes, and that it answers.
+    fn is_known(&self, node: NodeId) -> bool {
+        self.takes.contains_key(&node) && !self.silent.contains_key(&node)
     }
 
     /// It could not answer at a snapshot.
@@ -95,15 +117,15 @@ impl Near {
         self.lags.insert((range, node), (snapshot, ticks + LAGS_TICKS));
     }
 
-    fn is_left_alone(&self, range: RangeId, node: NodeId, snapshot: Timestamp) -> bool {
+    fn is_left_alone(&self, range: RangeId, node: NodeId, snapshot: Timestamp, ticks: u64) -> bool {
         let lags = self.lags.get(&(range, node)).is_some_and(|(failed, _)| snapshot >= *failed);
-        lags || self.silent.contains_key(&node)
+        lags || self.silent.get(&node).is_some_and(|silence| ticks < silence.until)
     }
 
     fn tick(&mut self, ticks: u64) {
         self.takes.retain(|_, (_, seen)| ticks.saturating_sub(*seen) <= FORGOTTEN_TICKS);
         self.lags.retain(|_, (_, until)| ticks < *until);
-        self.silent.retain(|_, until| ticks < *until);
+        self.silent.retain(|_, silence| ticks <= silence.until + FORGOTTEN_TICKS);
     }
 }
 
@@ -129,20 +151,21 @@ impl<E: Engine> Core<E> {
         let probes = self.probes();
         let able = |node: &NodeId| {
             let reached = *node != self.me() && self.routes.is_member(*node) && !self.gateway.is_mute(*node);
-            let known = !probes || self.near.is_measured(*node);
-            reached && known && !self.near.is_left_alone(call.range, *node, snapshot)
+            let known = !probes || self.near.is_known(*node);
+            reached && known && !self.near.is_left_alone(call.range, *node, snapshot, self.ticks)
         };
         let all = route.replicas.iter().copied().filter(able);
         let (takes_ns, nearest) = all.map(|node| (self.near.takes(node), node)).min()?;
         let leader_ns = match route.leader.filter(|leader| self.routes.is_member(*leader)) {
             Some(leader) if leader == self.me() => 0,
-            Some(leader) => self.near.takes(leader),
-            None => u64::MAX,
+            Some(leader) if self.near.is_known(leader) => self.near.takes(leader),
+            // What is not known is not near: it is tried as any other, by one read.
+            _ => u64::MAX,
         };
         (takes_ns < leader_ns).then_some(nearest)
     }
 
-    /// Whether some call tries a node that was not measured, and has not heard of it.
+    /// Whether some call tries a node of which it is not known how near it is, and has not heard of it.
     fn probes(&self) -> bool {
         let probe = self.near.probe.and_then(|id| self.gateway.calls.get(&id));
         probe.is_some_and(|call| call.is_open() && call.near.is_some())
@@ -151,7 +174,7 @@ impl<E: Engine> Core<E> {
     /// Asks a replica that need not lead.
     pub fn ask_nearest(&mut self, now: &Reading, id: u64, to: NodeId) {
         let Some(call) = self.gateway.calls.get_mut(&id) else { return };
-        if !self.near.is_measured(to) {
+        if !self.near.is_known(to) {
             self.near.probe = Some(id);
         }
         (call.near, call.near_asked, call.near_tried, call.sent_to) = (Some(to), Some(to), true, Some(to));
@@ -210,15 +233,13 @@ impl<E: Engine> Core<E> {
     }
 
     /// A call goes out again: whoever was asked as the nearest has said nothing, or only that it has to wait.
-    pub fn nearest_is_silent(&mut self, now: &Reading, id: u64) {
+    pub fn nearest_is_silent(&mut self, id: u64) {
         let Some(call) = self.gateway.calls.get_mut(&id) else { return };
         let Some(silent) = call.near else { return };
         let waits = call.was_told_to_wait();
-        // Longer than whatever an answer can take that is measured.
-        let waited_ns = call.waited_ns(now).max(RESEND_TICKS * TICK_NS);
         call.leave_nearest();
         if !waits {
-            self.near.was_silent(silent, waited_ns, self.ticks);
+            self.near.was_silent(silent, self.ticks);
             self.counters.near_reads_in_vain.one();
         }
     }
@@ -227,8 +248,8 @@ impl<E: Engine> Core<E> {
     pub fn nearest_is_given_up(&mut self, id: u64) {
         let call = self.gateway.calls.get(&id).filter(|call| call.is_open() && !call.was_told_to_wait());
         let Some((silent, ticks)) = call.and_then(|call| Some((call.near?, call.sent_for(self.ticks)))) else { return };
-        if ticks > 0 && !self.near.is_measured(silent) {
-            self.near.was_silent(silent, ticks * TICK_NS, self.ticks);
+        if ticks > 0 && !self.near.is_known(silent) {
+            self.near.was_silent(silent, self.ticks);
         }
     }
 
@@ -239,7 +260,7 @@ impl<E: Engine> Core<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FORGOTTEN_TICKS, LAGS_TICKS, Near, NodeId, RangeId, SILENT_TICKS, Timestamp};
+    use super::{FORGOTTEN_TICKS, LAGS_TICKS, Near, NodeId, RangeId, SILENT_TICKS, SILENT_TICKS_MAX, Timestamp};
 
     #[test]
     fn a_way_is_as_long_as_its_fastest_answers() {
@@ -257,17 +278,30 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_measured() {
+    fn who_says_nothing_is_left_alone_for_longer_and_longer() {
         let (mut near, node) = (Near::default(), NodeId(7));
+        let alone = |near: &Near, ticks| near.is_left_alone(RangeId(1), node, Timestamp::MIN, ticks);
         near.took(node, 8_000, 1);
-        near.was_silent(node, 300_000, 2);
-        assert_eq!(near.takes(node), 300_000);
-        assert!(near.is_left_alone(RangeId(1), node, Timestamp::MIN));
-        near.tick(2 + SILENT_TICKS);
-        assert!(!near.is_left_alone(RangeId(1), node, Timestamp::MIN));
-        assert_eq!(near.takes(node), 300_000, "whoever is nearer is asked");
-        near.took(node, 8_000, 3 + SILENT_TICKS);
-        assert_eq!(near.takes(node), 8_000);
+        let mut ticks = 2;
+        for left_alone in [50, 100, 200, 400, 600, 600] {
+            assert!(!alone(&near, ticks), "it is tried again");
+            near.was_silent(node, ticks);
+            // Of several that have asked it the last one hears nothing a little later.
+            near.was_silent(node, ticks + 1);
+            near.tick(ticks + left_alone - 1);
+            assert!(alone(&near, ticks + left_alone - 1));
+            assert!(!near.is_known(node), "one read at a time");
+            ticks += left_alone;
+        }
+        near.took(node, 8_000, ticks);
+        assert!(!near.is_known(node), "what it says of other things is no answer to this");
+        near.speaks(node);
+        assert!(near.is_known(node) && !alone(&near, ticks));
+        assert_eq!(near.takes(node), 8_000, "it is as near as it was");
+        near.was_silent(node, ticks);
+        assert!(!alone(&near, ticks + SILENT_TICKS), "what was before is forgotten");
+        near.tick(ticks + SILENT_TICKS + FORGOTTEN_TICKS + 1);
+        assert!(near.silent.is_empty() && SILENT_TICKS_MAX <= FORGOTTEN_TICKS);
     }
 
     #[test]
@@ -275,9 +309,9 @@ mod tests {
         let (mut near, node, range) = (Near::default(), NodeId(7), RangeId(1));
         let at = |us| Timestamp::new(us, 0);
         near.lagged(range, node, at(100), 1);
-        let asked = |near: &Near, us| !near.is_left_alone(range, node, at(us));
+        let asked = |near: &Near, us| !near.is_left_alone(range, node, at(us), 1);
         assert!(asked(&near, 99) && !asked(&near, 100) && !asked(&near, 101));
-        assert!(!near.is_left_alone(RangeId(2), node, at(100)));
+        assert!(!near.is_left_alone(RangeId(2), node, at(100), 1));
         near.tick(1 + LAGS_TICKS);
         assert!(asked(&near, 101));
     }

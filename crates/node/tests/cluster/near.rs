@@ -191,7 +191,58 @@ fn who_is_dead_is_tried_by_one_read() {
         assert_eq!(read(&mut w, first).as_deref(), Some("1"));
         w.run(500_000);
     }
-    assert_eq!(in_vain(&w), 1, "its silence is remembered as long as any measure");
+    // In some 45 seconds: at once, 5, 15 and 35 seconds later.
+    assert_eq!(in_vain(&w), 4, "one read at a time, and less and less often");
+}
+
+/// The nearest one stalls once: it is asked again a few seconds later, not a minute.
+#[test]
+fn who_stalled_once_is_soon_asked_again() {
+    let (mut w, leader) = world(91, |_| {});
+    let [near, _] = others_of(leader);
+    bring_near(&mut w, near);
+    let first = w.ask(GATEWAY, async |env| set(env, pairs(&[("a", "1")])).await);
+    w.run(8_000_000);
+    for _ in 0..3 {
+        assert_eq!(read(&mut w, first).as_deref(), Some("1"));
+    }
+    w.pause(near);
+    let vain = in_vain(&w);
+    assert_eq!(read(&mut w, first).as_deref(), Some("1"), "another one answers");
+    assert_eq!(in_vain(&w) - vain, 1);
+    w.resume(near);
+    w.run(5_500_000);
+    let served = |w: &World| w.member(near).counters().follower_reads.get();
+    let before = served(&w);
+    let all: Vec<_> = (0..5).map(|_| begin_to_read(&mut w, "a", first)).collect();
+    w.run(1_000_000);
+    assert!(all.iter().all(|found| found.take() == Some(Some("1".to_owned()))));
+    assert_eq!(served(&w) - before, 1, "one read tries it");
+    assert_eq!(read(&mut w, first).as_deref(), Some("1"));
+    assert_eq!(served(&w) - before, 3, "and it is the nearest again");
+}
+
+/// A leader of which nobody has heard for a minute is not taken for near: the others go on, and one read finds out.
+#[test]
+fn a_forgotten_leader_is_tried_by_one_read() {
+    let (mut w, leader) = world(92, |_| {});
+    let [near, _] = others_of(leader);
+    bring_near(&mut w, near);
+    let first = w.ask(GATEWAY, async |env| set(env, pairs(&[("a", "1")])).await);
+    w.run(8_000_000);
+    for _ in 0..3 {
+        assert_eq!(read(&mut w, first).as_deref(), Some("1"));
+    }
+    // The near one is heard of again before the minute is over, the others are not.
+    w.run(55_000_000);
+    assert_eq!(read(&mut w, first).as_deref(), Some("1"));
+    w.run(7_000_000);
+    let served = |w: &World| w.member(near).counters().follower_reads.get();
+    let before = served(&w);
+    let all: Vec<_> = (0..10).map(|_| begin_to_read(&mut w, "a", first)).collect();
+    w.run(1_000_000);
+    assert!(all.iter().all(|found| found.take() == Some(Some("1".to_owned()))));
+    assert_eq!(served(&w) - before, 9, "all but one");
 }
 
 /// Whoever is asked as the nearest leads by now, and has given away what is read: it is not waited for when the new range's leader is slow.

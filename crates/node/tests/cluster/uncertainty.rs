@@ -4,7 +4,7 @@ use super::client::{Txn, pairs, set};
 use super::links::lead;
 use super::world::{Prepare, World, founding};
 use node::cluster::{Class, Message, VERSION_MAX};
-use node::{BeginOptions, Consistency, Uncertainty};
+use node::{BeginOptions, Consistency, TxnError, Uncertainty};
 use protocol::door::{Body, Frame, Request};
 
 fn intact(_: &node::Sabotage) {}
@@ -73,6 +73,26 @@ fn figure_2_2_a_measured_bound_spares_restarts_that_a_static_offset_makes() {
     assert_eq!(figure_2_2(Uncertainty::Dynamic), (Some("0".to_owned()), 0));
     assert_eq!(figure_2_2(Uncertainty::Fallback(500_000)), (Some("0".to_owned()), 0), "the bound is known");
     assert_eq!(figure_2_2(HALF_A_SECOND), (Some("1".to_owned()), 1));
+}
+
+/// The snapshot moves past an uncertain version where nothing that was read has changed in between; where something has, the transaction begins again.
+#[test]
+fn what_was_read_and_has_changed_cannot_be_refreshed() {
+    let mut w = World::new(22, 3, founding(&["", "y"], &[1, 2, 3]), intact);
+    (1..=3).for_each(|node| w.set_watch(node, 0, 100));
+    lead(&mut w, 1, 1);
+    lead(&mut w, 2, 2);
+    w.ask(1, async |env| set(env, pairs(&[("x", "0"), ("y", "0")])).await);
+    w.run(1_000_000);
+    let mut txn = w.ask(1, async move |env| {
+        let mut txn = Txn::with(&env, hybrid(HALF_A_SECOND)).unwrap();
+        assert_eq!(txn.get("x").await.unwrap().as_deref(), Some("0"));
+        txn
+    });
+    w.ask(2, async |env| set(env, pairs(&[("x", "1"), ("y", "1")])).await);
+    let seen = w.ask(1, async move |_| txn.get("y").await);
+    assert!(matches!(seen, Err(TxnError::Restart { .. })), "{seen:?}");
+    assert_eq!(w.member(1).counters().txn_refresh_failures.get(), 1);
 }
 
 /// 000, section 5.4: a range of node 2, one of node 3 and another one of node 2 are written, each just before a transaction reads it. What it reads, and its restarts.
