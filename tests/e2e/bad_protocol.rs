@@ -9,12 +9,12 @@ use std::net::{Shutdown, TcpStream};
 /// Seed of the random bytes; another one is as good.
 const SEED: u64 = 8;
 
-fn startup() -> Vec<u8> {
+pub fn startup() -> Vec<u8> {
     let body = b"\0\x03\0\0user\0root\0database\0postgres\0\0";
     [&(body.len() as i32 + 4).to_be_bytes(), body.as_slice()].concat()
 }
 
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag], (body.len() as i32 + 4).to_be_bytes().as_slice(), body].concat()
 }
 
@@ -30,7 +30,7 @@ fn read_all(mut socket: &TcpStream) -> Vec<u8> {
 }
 
 /// Reads up to ReadyForQuery.
-fn read_ready(socket: &mut TcpStream) -> Vec<u8> {
+pub fn read_ready(socket: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     loop {
         let mut head = [0; 5];
@@ -46,7 +46,7 @@ fn read_ready(socket: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-fn says(bytes: &[u8], text: &str) -> bool {
+pub fn says(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|w| w == text.as_bytes())
 }
 

@@ -26,6 +26,7 @@ mod extended_protocol;
 mod lifecycle;
 mod memory;
 mod node;
+mod prepared_bounds;
 mod rechecks;
 mod row_locks;
 mod script;

@@ -17,7 +17,7 @@ mod lists;
 mod locks;
 mod majority;
 mod network;
-mod nodes;
+pub mod nodes;
 mod partition;
 mod sessions;
 mod stall;

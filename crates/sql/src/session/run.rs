@@ -164,7 +164,9 @@ impl Session {
         let block = (self.block, self.modes.clone(), self.block_began_us);
         self.drop_to_begin_again();
         (self.block, self.modes, self.block_began_us) = block;
+        // The time of the statement begins anew with it.
         self.deadline.clear();
+        self.start_deadline();
     }
 
     fn attempt(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
