@@ -3,6 +3,7 @@
 use super::measure::Measure;
 use super::settings::invalid;
 use crate::pg_catalog::encodings;
+use crate::temporary::LIMIT_SETTING;
 use crate::types::style::Styles;
 use crate::{SqlError, SqlState};
 use std::sync::LazyLock;
@@ -289,6 +290,14 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
     TABLE.iter().chain(others)
 }
 
+/// Of the others of PostgreSQL those that something below the sessions reads.
+fn described(name: &str) -> &'static str {
+    match name {
+        LIMIT_SETTING => "Temporary files that a session's statements may have together; -1 has no bound.",
+        _ => "Accepted without effect.",
+    }
+}
+
 /// What a user of PostgreSQL 15 may set and nothing here reads: name, type, default, and words or unit and bounds, from its
 /// `pg_settings`. Clients send such settings at start-up.
 fn theirs() -> &'static [Setting] {
@@ -305,7 +314,7 @@ fn theirs() -> &'static [Setting] {
                 _ => Kind::Text,
             };
             let default = if let Kind::Measure(measure) = kind { measure.show_default(default) } else { default };
-            Some(Setting { name, kind, default, description: "Accepted without effect." })
+            Some(Setting { name, kind, default, description: described(name) })
         };
         include_str!("postgres_settings.tsv").lines().filter_map(line).collect()
     });

@@ -12,6 +12,7 @@ pub mod sequence;
 pub mod sessions;
 pub mod statement;
 pub mod statistics;
+pub mod temporary;
 pub mod waits;
 
 use sql_catalog as catalog;

@@ -16,6 +16,7 @@ use crate::catalog::reliance::Relied;
 use crate::identifier;
 use crate::progress::Progress;
 use crate::statistics::Known;
+use crate::temporary::TemporaryTotals;
 use crate::transaction::{Footprint, Interrupt, LockTimeout, Wait};
 use clock::Timestamp;
 use parking_lot::Mutex;
@@ -113,6 +114,8 @@ pub struct Backend {
     activity: Mutex<(Activity, Option<(Timestamp, i64)>)>,
     /// What its transaction has done up to its present statement.
     footprint: Mutex<Option<Footprint>>,
+    /// What its statements' temporary files have now.
+    pub temporary_bytes: AtomicU64,
     /// What it saw last of locks (`contention::Picture`): for which statement, when, and what.
     pub picture: Mutex<Option<(i64, i64, Arc<dyn Any + Send + Sync>)>>,
 }
@@ -147,6 +150,8 @@ pub struct Sessions {
     pub opened_us: i64,
     /// Of the tables of all databases.
     pub statistics: Arc<Known>,
+    /// Temporary files that there were.
+    pub temporary: TemporaryTotals,
 }
 
 impl Sessions {
@@ -158,6 +163,7 @@ impl Sessions {
             advisory,
             opened_us,
             statistics: Arc::default(),
+            temporary: TemporaryTotals::default(),
         })
     }
 
@@ -184,6 +190,7 @@ impl Sessions {
             client,
             activity: Mutex::new((Activity { changed_us: Some(began_us), ..Activity::default() }, None)),
             footprint: Mutex::default(),
+            temporary_bytes: AtomicU64::new(0),
             picture: Mutex::default(),
         });
         self.list.lock().insert(number, backend.clone());

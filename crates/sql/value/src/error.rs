@@ -146,6 +146,8 @@ states! {
     DISK_FULL = b"53100";
     /// out_of_memory
     OUT_OF_MEMORY = b"53200";
+    /// configuration_limit_exceeded
+    LIMIT_EXCEEDED = b"53400";
     /// too_many_connections
     TOO_MANY_CONNECTIONS = b"53300";
     /// program_limit_exceeded

@@ -7,7 +7,11 @@
 //! What there is goes to those who come first, but for the last part of it: that is for those who hold little. Without it two large sorts
 //! would have everybody else refused who needs a few megabytes.
 //!
-//! Invariant: the pool has given a budget at least what that holds beyond its own bytes, and gets everything back when the budget goes.
+//! What can be written out instead ([`MemoryBudget::take_spare`]) is refused a little earlier, and without an error: a sort does not take the last
+//! bytes of a query whose other parts cannot do without them.
+//!
+//! Invariant: the pool has given a budget at least what that holds beyond its own bytes, but for what it took anyway, and gets everything back
+//! when the budget goes.
 
 use crate::{SqlError, SqlState};
 use std::cell::Cell;
@@ -20,6 +24,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub const OWN_BYTES: usize = 256 << 10;
 /// The last part of the pool, which who holds more than others may not have.
 const RESERVE_PART: usize = 4;
+/// What is written out where it does not fit leaves this part of a statement's limit to what cannot be.
+const UNSPILLED_PART: usize = 8;
 /// A budget that has so much too much gives it back before its end.
 const SPARE_BYTES_MAX: usize = 4 * CHUNK_BYTES;
 
@@ -142,6 +148,21 @@ impl MemoryBudget {
         self.used_bytes.fetch_sub(bytes, Relaxed);
         Err(refused)
     }
+    /// Takes bytes of what can be written out instead: what can not finds [`UNSPILLED_PART`] of the limit left. Whether they were there.
+    #[inline]
+    pub fn take_spare(&self, bytes: usize) -> bool {
+        let used = self.used_bytes.fetch_add(bytes, Relaxed) + bytes;
+        if used <= self.limit_bytes - self.limit_bytes / UNSPILLED_PART && self.reserve(used) {
+            return true;
+        }
+        self.used_bytes.fetch_sub(bytes, Relaxed);
+        false
+    }
+    /// Takes bytes without which nothing goes on, whatever the limit: they are few, and missing to those who ask.
+    pub fn take_anyway(&self, bytes: usize) {
+        let used = self.used_bytes.fetch_add(bytes, Relaxed) + bytes;
+        self.reserve(used);
+    }
     /// Gives bytes back.
     #[inline]
     pub fn give(&self, bytes: usize) {
@@ -249,6 +270,30 @@ mod tests {
         other.take(1 << 20).unwrap();
         drop(one);
         drop(other);
+        assert_eq!(pool.used_bytes(), 0);
+    }
+
+    #[test]
+    fn what_can_be_written_out_leaves_something() {
+        let budget = MemoryBudget::new(8 << 20);
+        assert!(budget.take_spare(7 << 20) && !budget.take_spare(1));
+        budget.take(1 << 20).unwrap();
+        assert!(budget.take(1).is_err());
+        budget.take_anyway(64 << 10);
+        budget.give((8 << 20) + (64 << 10));
+        assert!(budget.take_spare(7 << 20));
+    }
+
+    #[test]
+    fn what_was_taken_anyway_goes_back_as_the_rest() {
+        let pool = MemoryPool::new(1 << 20);
+        let (one, other) = (MemoryBudget::of(pool.clone(), 1 << 30), MemoryBudget::of(pool.clone(), 1 << 30));
+        one.take(1 << 20).unwrap();
+        assert!(!other.take_spare(2 << 20));
+        other.take_anyway(2 << 20);
+        assert!(pool.used_bytes() <= 1 << 20);
+        other.give(2 << 20);
+        drop((one, other));
         assert_eq!(pool.used_bytes(), 0);
     }
 

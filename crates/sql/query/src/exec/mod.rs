@@ -24,6 +24,7 @@ pub mod scan;
 pub mod select;
 pub mod sort;
 pub mod span;
+pub mod spill;
 pub mod table;
 pub mod target;
 pub mod total;

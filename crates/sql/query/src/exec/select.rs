@@ -7,7 +7,9 @@ use super::computed::Computed;
 use super::cursor::{Cursor, Level};
 use super::evaluate;
 use super::sort::{self, Reserved, SortKey};
+use super::spill::sorter::{SortedRows, Sorter};
 use crate::context::StatementContext;
+use crate::explain::{DIRECT, Written};
 use crate::expr::Expr;
 use crate::plan::{Batch, RowSource};
 use crate::transaction::{LockMode, LockWait};
@@ -125,10 +127,31 @@ pub struct Rows {
     context: Arc<StatementContext>,
     cursor: Option<Cursor>,
     /// Sorted, grouped or distinct rows, once made.
-    ready: Option<std::vec::IntoIter<Row>>,
+    ready: Option<Ready>,
     skip: usize,
     left: usize,
     reserved: Option<Reserved>,
+}
+
+/// Rows that were made before the first one leaves.
+enum Ready {
+    Listed(std::vec::IntoIter<Row>),
+    /// With so many computed keys behind them.
+    Sorted(Box<SortedRows>, usize),
+}
+
+impl Ready {
+    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+        match self {
+            Ready::Listed(rows) => Ok(rows.next()),
+            Ready::Sorted(rows, extra) => {
+                let mut row = Row::new();
+                let found = rows.next(&mut row)?;
+                row.truncate(row.len().saturating_sub(*extra));
+                Ok(found.then_some(row))
+            }
+        }
+    }
 }
 
 impl Select {
@@ -154,16 +177,13 @@ impl Select {
         };
         if self.levels.is_empty() && self.grouping.is_none() {
             let row = alive.then(|| self.project.apply(&mut [], context)).transpose()?;
-            rows.ready = Some(row.into_iter().collect::<Vec<_>>().into_iter());
+            rows.ready = Some(Ready::Listed(row.into_iter().collect::<Vec<_>>().into_iter()));
         } else if !streams {
             rows.materialise()?;
         }
         Ok(rows)
     }
 }
-
-/// Under a LIMIT, rows that a sort holds at least before it drops those that cannot come out.
-const TOP_ROWS_MIN: usize = 64;
 
 impl Rows {
     /// The next joined row that passed its locks.
@@ -185,30 +205,17 @@ impl Rows {
     /// Reads everything, for a sort, groups or distinct rows.
     fn materialise(&mut self) -> Result<(), SqlError> {
         let select = self.select.clone();
+        if select.grouping.is_none() && select.distinct.is_none() {
+            return self.order(&select);
+        }
         let mut reserved = Reserved::new(&self.context.memory);
         let mut rows = match &select.grouping {
             Some(grouping) => self.group(grouping, &mut reserved)?,
             None => {
-                // Only the first rows in order can come out; a lock may drop some of them.
-                let ordered = !select.order.is_empty() && select.distinct.is_none() && select.locks.is_empty();
-                let most = if ordered { self.left.saturating_add(self.skip) } else { usize::MAX };
-                let kept_max = most.saturating_mul(2).max(TOP_ROWS_MIN);
                 let mut rows = Vec::new();
                 while self.joined()? {
                     let Some(cursor) = &mut self.cursor else { break };
-                    let row = match &select.distinct {
-                        Some(_) => select.project.apply(cursor.row_mut(), &self.context)?,
-                        None => {
-                            let mut row = cursor.row().to_vec();
-                            row.extend(found_rows(&select, cursor).into_iter().map(Value::Bytea));
-                            row
-                        }
-                    };
-                    if rows.len() >= kept_max {
-                        rows = sort::sort(rows, &select.order, &self.context)?;
-                        rows.truncate(most);
-                        reserved.keep(rows.iter().map(|row| sort::row_bytes(row)).sum());
-                    }
+                    let row = select.project.apply(cursor.row_mut(), &self.context)?;
                     reserved.take(sort::row_bytes(&row))?;
                     rows.push(row);
                 }
@@ -228,8 +235,37 @@ impl Rows {
         if !select.order.is_empty() {
             rows = sort::sort(rows, &select.order, &self.context)?;
         }
-        self.ready = Some(rows.into_iter());
+        self.ready = Some(Ready::Listed(rows.into_iter()));
         self.reserved = Some(reserved);
+        Ok(())
+    }
+
+    /// Reads and sorts everything.
+    fn order(&mut self, select: &Arc<Select>) -> Result<(), SqlError> {
+        // Only the first rows in order can come out; a lock may drop some of them.
+        let most = self.left.saturating_add(self.skip);
+        let most = (select.locks.is_empty() && most < usize::MAX).then_some(most);
+        let width = select.width + 2 * select.locks.len();
+        let (order, computed) = sort::order_of(&select.order, width);
+        let mut sorter = Sorter::new(order, most, &self.context);
+        let mut room = Row::new();
+        while self.joined()? {
+            let Some(cursor) = &mut self.cursor else { break };
+            room.clear();
+            room.reserve(width + computed.len());
+            room.extend_from_slice(cursor.row());
+            room.extend(found_rows(select, cursor).into_iter().map(Value::Bytea));
+            for expr in &computed {
+                let key = evaluate::value(expr, &room, &self.context)?;
+                room.push(key);
+            }
+            room = sorter.push(std::mem::take(&mut room))?.unwrap_or_default();
+        }
+        let (rows, done) = sorter.finish()?;
+        if let Some(meters) = &self.context.meters {
+            meters.wrote(DIRECT, Written { bytes: done.disk_bytes, batches: 0 });
+        }
+        self.ready = Some(Ready::Sorted(Box::new(rows), computed.len()));
         Ok(())
     }
 
@@ -338,7 +374,7 @@ impl Rows {
     /// The next row of the result, before OFFSET and LIMIT.
     fn produce(&mut self) -> Result<Option<Row>, SqlError> {
         while let Some(ready) = &mut self.ready {
-            let Some(mut row) = ready.next() else { return Ok(None) };
+            let Some(mut row) = ready.next()? else { return Ok(None) };
             if !self.select.locks.is_empty() && row.len() > self.select.width {
                 let found: Vec<Bytes> = row
                     .drain(self.select.width..)

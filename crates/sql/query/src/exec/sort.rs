@@ -41,6 +41,23 @@ impl Reserved {
         self.bytes += bytes;
         Ok(())
     }
+    /// Takes more of what can be written out instead; whether it was there: see [`MemoryBudget::take_spare`].
+    #[inline]
+    pub fn take_spare(&mut self, bytes: usize) -> bool {
+        let taken = self.budget.take_spare(bytes);
+        self.bytes += if taken { bytes } else { 0 };
+        taken
+    }
+    /// Takes what cannot be done without: see [`MemoryBudget::take_anyway`].
+    pub fn take_anyway(&mut self, bytes: usize) {
+        self.budget.take_anyway(bytes);
+        self.bytes += bytes;
+    }
+    /// What it has.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
     /// Gives back what is beyond so many bytes.
     pub fn keep(&mut self, bytes: usize) {
         let spare = self.bytes.saturating_sub(bytes);
@@ -70,6 +87,82 @@ pub fn row_bytes(row: &[Value]) -> usize {
         })
         .sum();
     2 * size_of::<Row>() + size_of_val(row) + inner
+}
+
+/// A column of the rows that a sort goes by.
+#[derive(Debug, Clone)]
+pub struct OrderKey {
+    /// Where it is in them.
+    pub place: usize,
+    /// Its type.
+    pub ty: SqlType,
+    /// Highest first.
+    pub descending: bool,
+    /// Where NULLs go.
+    pub nulls_first: bool,
+}
+
+impl OrderKey {
+    /// Compares two values of it.
+    #[inline]
+    pub fn compare(&self, a: &Value, b: &Value) -> Ordering {
+        let nulls = |null_side: Ordering| if self.nulls_first { null_side } else { null_side.reverse() };
+        match (a, b) {
+            (Value::Null, Value::Null) => Ordering::Equal,
+            (Value::Null, _) => nulls(Ordering::Less),
+            (_, Value::Null) => nulls(Ordering::Greater),
+            (a, b) if self.descending => b.compare(a, &self.ty),
+            (a, b) => a.compare(b, &self.ty),
+        }
+    }
+}
+
+/// How rows are sorted. Keys that are no column of theirs stand behind them, computed.
+#[derive(Debug, Clone)]
+pub struct Order(pub Vec<OrderKey>);
+
+/// A row to be sorted, behind it the keys that are no column of it.
+pub struct Keyed {
+    leads: u128,
+    /// The row.
+    pub row: Row,
+}
+
+/// Estimates what it takes, bytes.
+pub fn keyed_bytes(keyed: &Keyed) -> usize {
+    row_bytes(&keyed.row) + size_of::<Keyed>()
+}
+
+impl Order {
+    /// A row with what is compared first.
+    #[inline]
+    pub fn keyed(&self, row: Row) -> Keyed {
+        let keys = self.0.iter().map(|key| (&row[key.place], &key.ty, key.descending, key.nulls_first));
+        let leads = leads(keys);
+        Keyed { leads, row }
+    }
+
+    /// Compares two rows.
+    #[inline]
+    pub fn compare(&self, a: &Keyed, b: &Keyed) -> Ordering {
+        a.leads.cmp(&b.leads).then_with(|| {
+            let mut orders = self.0.iter().map(|key| key.compare(&a.row[key.place], &b.row[key.place]));
+            orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        })
+    }
+}
+
+/// The order of rows of so many columns by keys, and those keys that must be computed behind them.
+pub fn order_of(keys: &[SortKey], width: usize) -> (Order, Vec<Expr>) {
+    let mut computed = Vec::new();
+    let key = |key: &SortKey| {
+        let place = evaluate::column(&key.expr).unwrap_or_else(|| {
+            computed.push(key.expr.clone());
+            width + computed.len() - 1
+        });
+        OrderKey { place, ty: key.ty.clone(), descending: key.descending, nulls_first: key.nulls_first }
+    };
+    (Order(keys.iter().map(key).collect()), computed)
 }
 
 /// Compares two values for ORDER BY.

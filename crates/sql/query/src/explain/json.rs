@@ -76,6 +76,9 @@ fn operator(one: &Operator, role: Option<&Role>, options: &Options, meters: Opti
     object.put("Async Capable", "false");
     let says = |object: &mut Object, json: bool| {
         for (name, fact, shown) in &one.facts {
+            if *name == "Sort Method" && meters.is_some_and(|meters| one.written(meters).is_some()) {
+                continue;
+            }
             if (*shown == Shown::Json) != json || *shown == Shown::Verbose && !options.verbose {
                 continue;
             }
@@ -104,7 +107,11 @@ fn operator(one: &Operator, role: Option<&Role>, options: &Options, meters: Opti
         object.put("Actual Rows", &format!("{:.0}", per_loop(done.rows as f64)));
         object.put("Actual Loops", &done.loops.to_string());
     }
+    let written = meters.and_then(|meters| one.written(meters));
     says(&mut object, false);
+    for (name, value) in written.iter().flat_map(|(_, facts)| facts) {
+        object.put(name, &value.to_string());
+    }
     if !one.inputs.is_empty() {
         let inputs: Vec<String> =
             one.inputs.iter().map(|(role, input)| operator(input, Some(role), options, meters, depth + 2)).collect();

@@ -16,11 +16,38 @@ pub struct Done {
     pub us: i64,
 }
 
+/// What an operator wrote to temporary files, in all of its runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes.
+    pub bytes: u64,
+    /// In how many parts it did its work, if it was divided.
+    pub batches: u64,
+}
+
+/// Where what a direct plan wrote is known: its operators have no places.
+pub const DIRECT: usize = 0;
+
 /// What all operators of a statement did.
 #[derive(Debug, Default)]
-pub struct Meters(Mutex<BTreeMap<usize, Done>>);
+pub struct Meters(Mutex<BTreeMap<usize, Done>>, Mutex<BTreeMap<usize, Written>>);
 
 impl Meters {
+    /// A run of an operator has written to temporary files, if it has.
+    pub fn wrote(&self, place: usize, run: Written) {
+        if run.bytes > 0 {
+            let mut all = self.1.lock();
+            let written = all.entry(place).or_default();
+            written.bytes += run.bytes;
+            written.batches += run.batches;
+        }
+    }
+
+    /// What an operator wrote, if it did.
+    pub fn written(&self, place: usize) -> Option<Written> {
+        self.1.lock().get(&place).copied()
+    }
+
     /// A run of an operator is over.
     pub fn add(&self, place: usize, run: Done) {
         let mut all = self.0.lock();

@@ -9,9 +9,11 @@ mod json;
 mod meter;
 mod text;
 
-pub use meter::{Done, Meters};
+pub use meter::{DIRECT, Done, Meters, Written};
 
 pub use crate::syntax::explain::{Format, Options};
+
+use serde_json::Value;
 
 /// A condition's text ends here, bytes: lists of thousands say nothing more.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -73,6 +75,30 @@ pub struct Operator {
 }
 
 impl Operator {
+    /// What it wrote to temporary files, by the names that PostgreSQL has for it: in lines of the text, and as facts for tools.
+    fn written(&self, meters: &Meters) -> Option<(String, Vec<(&'static str, Value)>)> {
+        let written = meters.written(self.place).or_else(|| match self.kind {
+            "Sort" | "Aggregate" | "Unique" => meters.written(DIRECT),
+            _ => None,
+        })?;
+        let kb = written.bytes.div_ceil(1024);
+        Some(match self.kind {
+            "Sort" => (
+                format!("Sort Method: external merge  Disk: {kb}kB"),
+                vec![
+                    ("Sort Method", "external merge".into()),
+                    ("Sort Space Used", kb.into()),
+                    ("Sort Space Type", "Disk".into()),
+                ],
+            ),
+            kind => {
+                let name = if kind == "Aggregate" { "HashAgg Batches" } else { "Hash Batches" };
+                let text = format!("Batches: {}  Disk Usage: {kb}kB", written.batches);
+                (text, vec![(name, written.batches.into()), ("Disk Usage", kb.into())])
+            }
+        })
+    }
+
     /// One that gives so many rows of its own.
     pub fn leaf(kind: &'static str, title: impl Into<String>, rows: f64) -> Operator {
         let (facts, inputs) = (Vec::new(), Vec::new());

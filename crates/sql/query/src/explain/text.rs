@@ -33,8 +33,10 @@ impl Writer<'_> {
         let line = format!("{}{arrow}{}{}{}", " ".repeat(indent), one.title, self.estimate(one), self.measured(one));
         self.out.push(line);
         let indent = indent + arrow.len() + 2;
+        let written = self.meters.and_then(|meters| one.written(meters));
         for (name, fact, shown) in &one.facts {
             let says = match (shown, fact) {
+                _ if *name == "Sort Method" && written.is_some() => continue,
                 (Shown::Json, _) => continue,
                 (Shown::Verbose, _) if !self.options.verbose => continue,
                 (_, Fact::Text(text)) => format!("{name}: {text}"),
@@ -44,6 +46,7 @@ impl Writer<'_> {
             };
             self.out.push(format!("{}{says}", " ".repeat(indent)));
         }
+        self.out.extend(written.map(|(text, _)| format!("{}{text}", " ".repeat(indent))));
         let (named, plain): (Vec<_>, Vec<_>) =
             one.inputs.iter().partition(|(role, _)| matches!(role, Role::SubPlan(_) | Role::InitPlan(_)));
         let (first, last): (Vec<_>, Vec<_>) =

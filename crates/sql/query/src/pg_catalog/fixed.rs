@@ -117,7 +117,8 @@ fn statistics(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, Sql
     let row = |database: crate::catalog::Database| {
         let there = backends.iter().filter(|backend| backend.database == database.id).count();
         let row = RowBuilder::new(table).set("datid", database.id).set("datname", database.name);
-        row.set("numbackends", there as i64).done()
+        let (files, bytes) = source.backend.map_or((0, 0), |backend| backend.sessions.temporary.of(database.id));
+        row.set("numbackends", there as i64).set("temp_files", files as i64).set("temp_bytes", bytes as i64).done()
     };
     Ok(source.catalog.databases()?.into_iter().map(row).collect())
 }

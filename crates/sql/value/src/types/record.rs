@@ -25,6 +25,11 @@ impl Record {
         Record { values: values.into(), names }
     }
 
+    /// What its fields are called, if they have names of their own.
+    pub fn names(&self) -> Option<&Names> {
+        self.names.as_ref()
+    }
+
     /// The name of a field: f1, f2 and so on where it has none of its own.
     pub fn name(&self, place: usize) -> Cow<'_, str> {
         match self.names.as_ref().and_then(|names| names.get(place)) {

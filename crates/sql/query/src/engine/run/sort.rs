@@ -1,12 +1,14 @@
-//! ORDER BY, in memory. Under a LIMIT only the rows that can still come out are kept.
+//! ORDER BY ([`Sorter`]). Under a LIMIT only the rows that can still come out are kept.
 
+use super::super::explain::place;
 use super::shape::count;
-use super::{Prefix, Run, Source, held, listed, open as open_node};
+use super::{Prefix, Rows, Run, Source, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::node::{Node, SortKey};
-use crate::engine::scalar::Scalar;
 use crate::exec::evaluate;
-use crate::exec::sort::{self, in_order, row_bytes};
+use crate::exec::sort::{self, Order, OrderKey};
+use crate::exec::spill::sorter::{SortedRows, Sorter};
+use crate::explain::Written;
 use crate::types::{Row, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -39,61 +41,18 @@ pub(super) fn leads<'a>(values: impl Iterator<Item = &'a Value>, keys: &'a [Sort
     sort::leads(values.zip(keys).map(|(value, key)| (value, &key.by.ty, key.descending, key.nulls_first)))
 }
 
-/// A row to be sorted, behind it the keys that are no column of it.
-struct Keyed {
-    leads: u128,
-    row: Row,
-}
-
-fn keyed_bytes(keyed: &Keyed) -> usize {
-    row_bytes(&keyed.row) + size_of::<Keyed>()
-}
-
-/// The keys of a sort, and where in its rows they are.
-struct Order<'a> {
-    keys: &'a [SortKey],
-    places: Vec<usize>,
-    /// Keys to be computed.
-    computed: Vec<&'a Scalar>,
-    run: &'a Arc<Run>,
-}
-
-impl<'a> Order<'a> {
-    fn new(keys: &'a [SortKey], run: &'a Arc<Run>) -> Order<'a> {
-        Order { keys, places: Vec::new(), computed: Vec::new(), run }
-    }
-
-    /// Adds to a row what it is sorted by.
-    fn keyed(&mut self, mut row: Row) -> Result<Keyed, SqlError> {
-        if self.places.is_empty() {
-            for key in self.keys {
-                let column = evaluate::column(&key.by.expr).filter(|_| key.by.steps.is_empty());
-                self.places.push(column.unwrap_or(row.len() + self.computed.len()));
-                self.computed.extend(column.is_none().then_some(&key.by));
-            }
-        }
-        row.reserve(self.computed.len());
-        for scalar in &self.computed {
-            let value = scalar.value(&row, self.run)?;
-            row.push(value);
-        }
-        let leads = leads(self.places.iter().map(|place| &row[*place]), self.keys);
-        Ok(Keyed { leads, row })
-    }
-
-    fn compare(&self, a: &Keyed, b: &Keyed) -> Ordering {
-        a.leads.cmp(&b.leads).then_with(|| {
-            let mut orders = self.places.iter().zip(self.keys).map(|(at, key)| compare(&a.row[*at], &b.row[*at], key));
-            orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-        })
-    }
-
-    /// The row as it was.
-    fn bare(&self, keyed: Keyed) -> Row {
-        let mut row = keyed.row;
-        row.truncate(row.len() - self.computed.len());
-        row
-    }
+/// How rows of so many columns are sorted, and the keys that are computed behind them.
+fn order_of(keys: &[SortKey], width: usize) -> (Order, Vec<usize>) {
+    let mut computed = Vec::new();
+    let key = |(number, key): (usize, &SortKey)| {
+        let column = evaluate::column(&key.by.expr).filter(|_| key.by.steps.is_empty());
+        let place = column.unwrap_or_else(|| {
+            computed.push(number);
+            width + computed.len() - 1
+        });
+        OrderKey { place, ty: key.by.ty.clone(), descending: key.descending, nulls_first: key.nulls_first }
+    };
+    (Order(keys.iter().enumerate().map(key).collect()), computed)
 }
 
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
@@ -106,34 +65,44 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         }
     };
     let mut source = open_node(input, prefix, run)?;
-    let mut reserved = run.reserve();
-    let mut order = Order::new(keys, run);
-    let mut rows: Vec<Keyed> = Vec::new();
-    // The last of the rows that were the first ones so far: what does not come before it is not kept.
-    let mut worst: Option<usize> = None;
     let mut row = Row::new();
-    while source.next(&mut row)? {
+    if !source.next(&mut row)? {
+        return Ok(listed(Vec::new()));
+    }
+    let (order, computed) = order_of(keys, row.len());
+    let mut sorter = Sorter::new(order, most, &run.context);
+    loop {
         run.tick()?;
-        let keyed = order.keyed(std::mem::take(&mut row))?;
-        if worst.is_some_and(|worst| order.compare(&keyed, &rows[worst]).is_ge()) {
-            row = keyed.row;
-            continue;
+        row.reserve(computed.len());
+        for number in &computed {
+            let value = keys[*number].by.value(&row, run)?;
+            row.push(value);
         }
-        reserved.bytes(keyed_bytes(&keyed))?;
-        rows.push(keyed);
-        if let Some(most) = most
-            && rows.len() >= most.saturating_mul(2).max(64)
-        {
-            rows = in_order(rows, |a, b| order.compare(a, b), &run.context)?;
-            rows.truncate(most);
-            reserved.keep(rows.iter().map(keyed_bytes).sum());
-            worst = most.checked_sub(1);
+        row = sorter.push(row)?.unwrap_or_default();
+        if !source.next(&mut row)? {
+            break;
         }
     }
-    rows = in_order(rows, |a, b| order.compare(a, b), &run.context)?;
-    if let Some(most) = most {
-        rows.truncate(most);
+    drop(source);
+    let (rows, done) = sorter.finish()?;
+    if let Some(meters) = &run.context.meters {
+        meters.wrote(place(node), Written { bytes: done.disk_bytes, batches: 0 });
     }
-    let rows: Vec<Row> = rows.into_iter().map(|keyed| order.bare(keyed)).collect();
-    Ok(held(rows.into_iter(), reserved))
+    Ok(Box::new(Ordered { rows, extra: computed.len() }))
+}
+
+/// Sorted rows, as they were before their keys were computed.
+struct Ordered {
+    rows: SortedRows,
+    extra: usize,
+}
+
+impl Rows for Ordered {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let found = self.rows.next(row)?;
+        if found {
+            row.truncate(row.len() - self.extra);
+        }
+        Ok(found)
+    }
 }
