@@ -95,7 +95,9 @@ fn row(chance: &mut Chance, id: u64) -> String {
         a => format!("{}.5e{}", a as i64 - 4, b),
     });
     put(1, chance, &|a, b| format!("{a}.{b}"));
-    put(1, chance, &|a, b| format!("'{}{}'", ["", "a", "ab", "Ab", "ü", "abcdefgh", "abcdefghi", "b c", " "][a as usize], b % 3));
+    put(1, chance, &|a, b| {
+        format!("'{}{}'", ["", "a", "ab", "Ab", "ü", "abcdefgh", "abcdefghi", "b c", " "][a as usize], b % 3)
+    });
     put(1, chance, &|a, b| format!("'v{a}{}'", b % 2));
     put(1, chance, &|a, _| format!("'{}'", ["", "a", "a ", "b", "ab", "a b", "c", "d", "e"][a as usize]));
     put(1, chance, &|a, b| format!("'20{:02}-03-{:02}'", 10 + a, 1 + b % 28));
@@ -147,9 +149,8 @@ fn same(much: &mut Session, little: &mut Session, query: &str, ordered: bool) {
     }
 }
 
-const KEYS: [&str; 20] = [
-    "i", "b", "s", "n", "f", "r", "t", "v", "c", "d", "ts", "tz", "tm", "iv", "bo", "u", "by", "j", "ar", "ta",
-];
+const KEYS: [&str; 20] =
+    ["i", "b", "s", "n", "f", "r", "t", "v", "c", "d", "ts", "tz", "tm", "iv", "bo", "u", "by", "j", "ar", "ta"];
 
 #[test]
 fn sorts_that_do_not_fit_give_what_those_do_that_fit() {
@@ -159,7 +160,12 @@ fn sorts_that_do_not_fit_give_what_those_do_that_fit() {
         let way = ["", " desc", " nulls first", " desc nulls last"][chance.below(4) as usize];
         let second = KEYS[chance.below(20) as usize];
         // By the direct path, whose rows are in the order of the table where the keys are equal.
-        same(&mut much, &mut little, &format!("select *, ctid_free from (select *, 1 as ctid_free from t) q order by {key}{way}"), true);
+        same(
+            &mut much,
+            &mut little,
+            &format!("select *, ctid_free from (select *, 1 as ctid_free from t) q order by {key}{way}"),
+            true,
+        );
         same(&mut much, &mut little, &format!("select * from t order by {key}{way}, {second} desc"), true);
     }
     for query in [
@@ -210,7 +216,10 @@ fn explain_analyze_says_what_was_written() {
         let plan = run(&mut little, &format!("explain (analyze, costs off, timing off) {query}")).join("\n");
         assert!(plan.contains("Sort Method: external merge  Disk: ") && plan.contains("kB"), "{plan}");
         let plan = run(&mut little, &format!("explain (analyze, format json) {query}")).join("\n");
-        assert!(plan.contains("\"Sort Method\": \"external merge\"") && plan.contains("\"Sort Space Type\": \"Disk\""), "{plan}");
+        assert!(
+            plan.contains("\"Sort Method\": \"external merge\"") && plan.contains("\"Sort Space Type\": \"Disk\""),
+            "{plan}"
+        );
         let plan = run(&mut much, &format!("explain (analyze, costs off, timing off) {query}")).join("\n");
         assert!(!plan.contains("external merge"), "{plan}");
     }
@@ -226,4 +235,133 @@ fn temporary_files_are_bounded_by_their_setting() {
     assert_eq!(refused.message, "temporary file size exceeds temp_file_limit (100kB)");
     run(&mut little, "reset temp_file_limit");
     assert_eq!(run(&mut little, query), run(&mut much, query));
+}
+
+#[test]
+fn groups_that_do_not_fit_give_what_those_do_that_fit() {
+    let (mut much, mut little) = world(7, &[("t", 1500)]);
+    for key in KEYS {
+        // With the number of the row there are many groups; half of them have two rows.
+        let query =
+            format!("select {key}, id / 2, count(*), sum(n), min(pad), max(id), avg(b) from t group by {key}, id / 2");
+        same(&mut much, &mut little, &query, false);
+    }
+    for query in [
+        // By the direct path, and by the engine over rows as they are stored.
+        "select pad, i, count(*), max(t), bool_and(bo) from t group by pad, i",
+        "select u, i, count(*) + 1, max(t) from t group by u, i having count(*) < 3",
+        "select id, count(*) filter (where bo), sum(s), variance(i) from t group by id",
+        "select b, s, n, count(*), json_agg(i)::text from t group by b, s, n",
+        "select b, d, array_agg(pad), array_agg(distinct t), string_agg(v, '-' order by id desc) from t group by b, d",
+        "select d, count(distinct pad), count(distinct i), sum(distinct n) from t group by d",
+        "select count(distinct pad), count(distinct (i, n, t)), sum(distinct n), max(id) from t",
+        "select array_agg(distinct id order by id desc) is null, string_agg(v, '' order by pad, id) from t",
+        "select b, count(distinct pad || id), percentile_cont(0.5) within group (order by id) from t group by rollup (b)",
+        "select i, d, grouping(i, d), count(*), max(pad) from t group by cube (i, d)",
+        "select i, d, count(distinct id), max(pad) from t group by grouping sets ((i, d), (d), ())",
+        "select i + s, upper(t), count(*), min(pad) from t group by i + s, upper(t)",
+        "select q.g, (select count(distinct pad || x.id) from t x where x.s = q.g) from (select distinct s as g from t) q",
+    ] {
+        same(&mut much, &mut little, query, false);
+    }
+}
+
+#[test]
+fn what_cannot_be_written_out_says_so() {
+    let (mut much, mut little) = world(8, &[("t", 1500)]);
+    let query = "select length(string_agg(pad, '')), array_length(array_agg(pad || id), 1) from t";
+    run(&mut much, query);
+    let refused = answer(&mut little, query).unwrap_err();
+    assert_eq!(refused.state.as_str(), "53200", "{refused}");
+    assert!(refused.hint.as_deref().unwrap_or_default().contains("timeball.query_memory_bytes"));
+    // What would be asked twice is not.
+    let query = "select count(distinct pad || nextval('q')) from t";
+    run(&mut much, "create sequence q");
+    assert_eq!(answer(&mut little, query).unwrap_err().state.as_str(), "53200");
+    assert_eq!(run(&mut little, "select count(*) from t"), ["1500"]);
+}
+
+#[test]
+fn distinct_rows_come_in_the_order_of_the_first_ones() {
+    let (mut much, mut little) = world(9, &[("t", 1500)]);
+    for query in [
+        "select distinct pad, i, t from t",
+        "select distinct on (pad, s) id, pad, s from t",
+        "select distinct on (pad, i) id, pad, i from t order by pad, i, id desc",
+        "select distinct pad, n, f from (select * from t union all select * from t) q where n is not null",
+        "select pad, n from t union select pad, n from t where id % 2 = 0",
+        "select id, pad from t union select id + 500, pad from t",
+    ] {
+        same(&mut much, &mut little, query, query.contains("order by") || query.contains("on ("));
+    }
+    // The engine keeps their order whether they fit or not.
+    same(
+        &mut much,
+        &mut little,
+        "select distinct pad || t, i from (select * from t order by id desc) q where (select true)",
+        true,
+    );
+}
+
+#[test]
+fn joins_that_do_not_fit_give_what_those_do_that_fit() {
+    let (mut much, mut little) = world(10, &[("a", 900), ("b", 700)]);
+    let sides = "a.id, b.id, length(a.pad), b.t";
+    for (kind, condition) in [
+        ("join", "a.id = b.id"),
+        ("left join", "a.id * 2 = b.id + 0"),
+        ("full join", "a.id = b.id + 300 and a.i <> b.i"),
+        ("right join", "a.pad = b.pad and a.t = b.t"),
+        ("join", "a.i = b.b % 1000 and a.s = b.s"),
+        ("left join", "a.n = b.i and a.d = b.d"),
+        ("full join", "a.n = b.n and a.t = b.v"),
+        ("full join", "a.i is not distinct from b.i and a.f = b.r and a.c = b.t"),
+        ("full join", "a.ts = b.ts and a.iv = b.iv"),
+        ("join", "a.j = b.j and a.ar = b.ar"),
+        ("left join", "a.u = b.u and a.by = b.by and b.id > 200"),
+        ("full join", "a.id = b.id and a.pad = b.pad"),
+    ] {
+        same(&mut much, &mut little, &format!("select {sides} from a {kind} b on {condition}"), false);
+    }
+    // One key with more rows than fit, and none at all.
+    for (kind, condition) in [
+        ("join", "a.bo = b.bo"),
+        ("left join", "a.bo = b.bo and a.id + b.id < 300"),
+        ("full join", "a.bo = b.bo and a.id + b.id < 300"),
+        ("full join", "(a.id < 2 or a.id > 800) and a.id % 2 = b.id % 2 and a.id < b.id"),
+        ("join", "a.id > b.id + 600"),
+        ("left join", "a.id > b.id + 600"),
+        ("cross join", ""),
+    ] {
+        let on = if condition.is_empty() { String::new() } else { format!("on {condition}") };
+        let query = format!(
+            "select count(*), count(a.id), count(b.id), sum(a.id), sum(b.id * a.s), sum(length(a.pad)), min(b.pad) from a {kind} b {on}"
+        );
+        same(&mut much, &mut little, &query, true);
+    }
+    for query in [
+        "select a.id from a where exists (select 1 from b where b.i = a.i and b.s = a.s)",
+        "select a.id, a.pad from a where a.id + 1 in (select b.id from b where b.pad is not null) order by a.pad, a.id",
+        "select count(*), sum(x.id) from a x join b y on x.id = y.id join a z on z.id = y.id + 1 where z.pad > 'p'",
+        "select q.t, count(*) from (select a.t, b.pad from a join b on a.s = b.s and a.i = b.i) q group by q.t order by 1",
+    ] {
+        let (mut expected, mut rows) = (run(&mut much, query), run(&mut little, query));
+        expected.sort_unstable();
+        rows.sort_unstable();
+        assert_eq!(rows, expected, "{query}");
+    }
+}
+
+#[test]
+fn explain_analyze_says_what_groups_and_joins_wrote() {
+    let (mut much, mut little) = world(11, &[("a", 900), ("b", 700)]);
+    for query in [
+        "select a.id, count(*), max(a.pad) from a, (select 1) q group by a.id",
+        "select a.id, b.id, b.pad from a full join b on a.id = b.id",
+    ] {
+        let plan = run(&mut little, &format!("explain (analyze, costs off, timing off) {query}")).join("\n");
+        assert!(plan.contains("Batches: ") && plan.contains("  Disk Usage: "), "{plan}");
+        let plan = run(&mut much, &format!("explain (analyze, costs off, timing off) {query}")).join("\n");
+        assert!(!plan.contains("Batches: "), "{plan}");
+    }
 }

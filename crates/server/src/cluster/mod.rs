@@ -353,7 +353,11 @@ impl<E: Engine> Kv for ClusterNode<E> {
     }
     fn scratch(&self) -> Result<Box<dyn Scratch>, KvError> {
         Ok(match &self.inner.scratch_dir {
-            Some(dir) => Box::new(scratch::FileScratch::open(dir)?),
+            Some(dir) => {
+                let inner = self.inner.clone();
+                let has_room = move |bytes| inner.member.versions().lacks_room(bytes) == 0;
+                Box::new(scratch::FileScratch::open(dir, Box::new(has_room))?)
+            }
             None => Box::new(MemoryScratch::default()),
         })
     }

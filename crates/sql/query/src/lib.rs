@@ -14,6 +14,8 @@ pub mod plan;
 use sql_catalog as catalog;
 use sql_expr as expr;
 use sql_statement::sessions::Backend;
-use sql_statement::{advisory, contention, internal, progress, sequence, sessions, statement, statistics, temporary, waits};
+use sql_statement::{
+    advisory, contention, internal, progress, sequence, sessions, statement, statistics, temporary, waits,
+};
 use sql_syntax as syntax;
 use sql_value::{Kv, KvError, SqlError, SqlState, encoding, identifier, memory, stack, transaction, types, work};

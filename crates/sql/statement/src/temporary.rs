@@ -80,11 +80,6 @@ impl TemporaryFile {
     pub fn read(&self, from: u64, out: &mut [u8]) -> Result<(), SqlError> {
         Ok(self.scratch.lock().read(from, out)?)
     }
-
-    /// What was written.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed)
-    }
 }
 
 impl Drop for TemporaryFile {

@@ -1,6 +1,7 @@
 //! Plans: what a statement's text becomes, once, for many executions.
 
 pub mod access;
+mod again;
 pub mod analysis;
 pub mod assignment;
 mod batch;
@@ -136,7 +137,10 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
         Some((query, with)) => parts::prepare(query, with, text, context),
         None => {
             let planned = settled(direct::plan(statement, context), direct::may_run_in_engine(statement));
-            planned.unwrap_or_else(|| crate::engine::prepare(statement, text, context))
+            let again = |plan| again::or_again(plan, || statement.clone(), context, crate::engine::prepare);
+            planned
+                .map(|planned| planned.map(again))
+                .unwrap_or_else(|| crate::engine::prepare(statement, text, context))
         }
     };
     or_without_locks(planned, statement, || text.into(), context)
@@ -155,7 +159,8 @@ fn prepare_inside(query: &mut Query, context: &PlanContext) -> Result<Arc<dyn Pl
     let direct = select::plan_inside(query, Analysis::inside(context)).map(|plan| Arc::new(plan) as Arc<dyn Plan>);
     let direct = settled(direct, true);
     if let Some(Ok(plan)) = direct {
-        return Ok(plan);
+        let statement = || Statement::Query(Box::new(query.clone()));
+        return Ok(again::or_again(plan, statement, context, crate::engine::prepare));
     }
     let statement = Statement::Query(Box::new(std::mem::replace(query, inner::nothing())));
     let planned = direct.unwrap_or_else(|| crate::engine::prepare(&statement, &statement.to_string(), context));
@@ -216,6 +221,10 @@ pub trait Plan: Send + Sync {
     fn explain(&self) -> Operator;
     /// Whether it only reads.
     fn is_read_only(&self) -> bool;
+    /// Whether it fails for want of memory before it has given or changed anything, and does nothing that must not be done twice.
+    fn may_run_again(&self) -> bool {
+        false
+    }
     /// Whether it is known to read nothing that a transaction can change: `SELECT pg_try_advisory_xact_lock(7)`.
     fn reads_nothing(&self) -> bool {
         false

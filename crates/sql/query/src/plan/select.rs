@@ -71,6 +71,19 @@ impl Plan for SelectPlan {
         };
         self.select.levels.is_empty() && self.subqueries.is_empty() && exprs.iter().all(known)
     }
+    fn may_run_again(&self) -> bool {
+        let Select { grouping, distinct, project, levels, .. } = self.select.as_ref();
+        let groups = grouping.as_ref().is_some_and(|grouping| !grouping.keys.is_empty());
+        let plain = |expr: &Expr| expr.volatility() != Volatility::Volatile;
+        let items = if let Project::Exprs(exprs) = project { exprs.as_slice() } else { &[] };
+        let grouped = grouping.iter().flat_map(|grouping| {
+            let arguments = grouping.aggregates.iter().filter_map(|aggregate| aggregate.argument.as_ref());
+            grouping.keys.iter().map(|(key, _)| key).chain(arguments).chain(&grouping.having)
+        });
+        let filters = levels.iter().flat_map(|level| level.filter.iter().chain(&level.after));
+        let alone = self.subqueries.is_empty() && self.is_read_only();
+        (groups || distinct.is_some()) && alone && items.iter().chain(grouped).chain(filters).all(plain)
+    }
     fn is_read_only(&self) -> bool {
         self.select.locks.is_empty() && self.select.levels.iter().all(|level| level.lock.is_none())
     }

@@ -125,6 +125,11 @@ impl StoredKeys {
         self.key.len()
     }
 
+    /// Groups are found otherwise from now on.
+    pub(super) fn forget(&mut self) {
+        self.known = Known::One;
+    }
+
     /// The number of a row's group, and whether it is met for the first time.
     ///
     /// # Errors

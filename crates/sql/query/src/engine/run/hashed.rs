@@ -1,12 +1,14 @@
 //! Hash joins: one side in memory by its keys, beside which the rows of the other pass.
 
-use super::{Prefix, Reservation, Rows, Run, Source};
+use super::{Prefix, Rows, Run, Source};
 use crate::SqlError;
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{self, KeyKind};
 use crate::engine::node::{Join, JoinKey, JoinKind, Node};
 use crate::engine::run::join::{add_nulls, join_of};
 use crate::engine::scalar::{Scalar, all_true};
+use crate::exec::sort::row_bytes;
+use crate::exec::spill::Share;
 use crate::types::{Row, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,11 +32,13 @@ pub(super) struct Hashed {
     /// Full join: the next right row to give if it had no match.
     tail: usize,
     left_done: bool,
-    _reserved: Reservation,
+    /// Of one of several joins with the same left rows: which of these had a match in any, and the next one's place. None is given without.
+    over_all: Option<(Vec<bool>, usize)>,
+    _share: Share,
 }
 
 /// Rows of one side by key: those of one key are a chain, in their order.
-struct Buckets {
+pub(super) struct Buckets {
     keys: KeyTable,
     kinds: Vec<KeyKind>,
     /// By number of the key; by row.
@@ -47,34 +51,53 @@ struct Buckets {
 /// The end of a chain: no row has this place.
 const END: u32 = u32::MAX;
 
+/// How the keys of a join are written.
+pub(super) fn kinds_of(join: &Join) -> Vec<KeyKind> {
+    let kind = |key: &JoinKey| keys::kind(&key.left.ty, &key.right.ty).unwrap_or(KeyKind::Plain);
+    join.keys.iter().map(kind).collect()
+}
+
 impl Buckets {
-    fn new(
+    /// None where there is no room for them; `anyway`: there is to be.
+    pub(super) fn new(
         join: &Join,
         side: Side,
         rows: &[Row],
-        reserved: &mut Reservation,
+        share: &mut Share,
+        anyway: bool,
         run: &Arc<Run>,
-    ) -> Result<Buckets, SqlError> {
-        let kind = |key: &JoinKey| keys::kind(&key.left.ty, &key.right.ty).unwrap_or(KeyKind::Plain);
-        let kinds: Vec<KeyKind> = join.keys.iter().map(kind).collect();
+    ) -> Result<Option<Buckets>, SqlError> {
+        let kinds = kinds_of(join);
+        let mut take = |bytes: usize| match share.take(bytes) {
+            true => true,
+            false if anyway => {
+                share.take_anyway(bytes);
+                true
+            }
+            false => false,
+        };
+        if !take(rows.len() * size_of::<u32>()) {
+            return Ok(None);
+        }
         let (mut keys, mut first, mut next) = (KeyTable::new(run.seed), Vec::new(), vec![END; rows.len()]);
         let (mut last, mut key) = (Vec::new(), Vec::new());
         for (place, row) in rows.iter().enumerate() {
             run.tick()?;
-            reserved.bytes(size_of::<u32>())?;
             if !write_key(join.keys.iter().map(side), &kinds, row, run, &mut key)? {
                 continue;
             }
             let (number, new) = keys.number(&key);
             if new {
-                reserved.bytes(key.len() + KEY_BYTES + 2 * size_of::<u32>())?;
+                if !take(key.len() + KEY_BYTES + 2 * size_of::<u32>()) {
+                    return Ok(None);
+                }
                 first.push(place as u32);
                 last.push(place);
             } else {
                 next[std::mem::replace(&mut last[number], place)] = place as u32;
             }
         }
-        Ok(Buckets { keys, kinds, first, next, key })
+        Ok(Some(Buckets { keys, kinds, first, next, key }))
     }
 
     /// The first row for a row of the other side; beyond all rows if there is none.
@@ -87,18 +110,18 @@ impl Buckets {
 }
 
 /// A key of one side.
-type Side = fn(&JoinKey) -> (&Scalar, bool);
+pub(super) type Side = fn(&JoinKey) -> (&Scalar, bool);
 
-fn side_left(key: &JoinKey) -> (&Scalar, bool) {
+pub(super) fn side_left(key: &JoinKey) -> (&Scalar, bool) {
     (&key.left, key.null_equal)
 }
 
-fn side_right(key: &JoinKey) -> (&Scalar, bool) {
+pub(super) fn side_right(key: &JoinKey) -> (&Scalar, bool) {
     (&key.right, key.null_equal)
 }
 
 /// Writes the key of a row; `false` if a NULL in it makes it equal to nothing.
-fn write_key<'a>(
+pub(super) fn write_key<'a>(
     sides: impl Iterator<Item = (&'a Scalar, bool)>,
     kinds: &[KeyKind],
     row: &[Value],
@@ -117,25 +140,22 @@ fn write_key<'a>(
 }
 
 impl Hashed {
-    /// `rows` are the right side's, `reserved` is theirs.
+    /// `rows` are the right side's, by their keys if there are any; `share` is theirs.
     pub(super) fn start(
         node: &Arc<Node>,
         left: Source,
         mut rows: Vec<Row>,
-        mut reserved: Reservation,
+        buckets: Option<Buckets>,
+        share: Share,
         prefix: &Prefix,
         run: &Arc<Run>,
-    ) -> Result<Source, SqlError> {
-        let Some(join) = join_of(node) else { return Ok(left) };
-        let buckets = match join.keys.is_empty() {
-            true => None,
-            false => Some(Buckets::new(join, side_right, &rows, &mut reserved, run)?),
-        };
+    ) -> Hashed {
         if !prefix.is_empty() {
             rows.iter_mut().for_each(|row| drop(row.drain(..prefix.len())));
         }
-        let matched = if join.kind == JoinKind::Full { vec![false; rows.len()] } else { Vec::new() };
-        Ok(Box::new(Hashed {
+        let is_full = join_of(node).is_some_and(|join| join.kind == JoinKind::Full);
+        let matched = if is_full { vec![false; rows.len()] } else { Vec::new() };
+        Hashed {
             left,
             node: node.clone(),
             run: run.clone(),
@@ -148,8 +168,19 @@ impl Hashed {
             found: false,
             tail: 0,
             left_done: false,
-            _reserved: reserved,
-        }))
+            over_all: None,
+            _share: share,
+        }
+    }
+
+    /// As one of several joins with the same left rows: `matched` says which of these had a match before.
+    pub(super) fn one_of_several(self, matched: Vec<bool>) -> Hashed {
+        Hashed { over_all: Some((matched, 0)), ..self }
+    }
+
+    /// Which left rows had a match, once it is at its end.
+    pub(super) fn into_matched(self) -> Vec<bool> {
+        self.over_all.map(|(matched, _)| matched).unwrap_or_default()
     }
 
     /// Joins the left row with the next right row that matches it; `false` if there is none.
@@ -193,7 +224,12 @@ impl Rows for Hashed {
                     return Ok(true);
                 }
                 self.at = None;
-                if !self.found && join.kind != JoinKind::Inner {
+                if let Some((matched, place)) = &mut self.over_all {
+                    if let Some(matched) = matched.get_mut(*place) {
+                        *matched |= self.found;
+                    }
+                    *place += 1;
+                } else if !self.found && join.kind != JoinKind::Inner {
                     std::mem::swap(row, &mut self.row);
                     add_nulls(row, join.right_width);
                     return Ok(true);
@@ -252,26 +288,28 @@ pub(super) struct Turned {
     at: usize,
     /// Left join: the next left row to give if it had no match.
     tail: usize,
-    reserved: Reservation,
+    share: Share,
+    /// There was no room to read on ahead.
+    full: bool,
 }
 
 impl Turned {
-    /// `rows` are the left side's, `reserved` is theirs.
+    /// `rows` are the left side's, by their keys; `share` is theirs.
     pub(super) fn start(
         node: &Arc<Node>,
         join: &Join,
         rows: Vec<Row>,
+        buckets: Buckets,
         right: Source,
-        mut reserved: Reservation,
+        share: Share,
         prefix: &Prefix,
         run: &Arc<Run>,
-    ) -> Result<Turned, SqlError> {
-        let buckets = Buckets::new(join, side_left, &rows, &mut reserved, run)?;
+    ) -> Turned {
         let matched = if join.kind == JoinKind::Left { vec![false; rows.len()] } else { Vec::new() };
         let (node, run, prefix) = (node.clone(), run.clone(), prefix.clone());
         let (ahead, own) = (VecDeque::new(), Row::new());
         let at = END as usize;
-        Ok(Turned {
+        Turned {
             node,
             run,
             prefix,
@@ -284,8 +322,14 @@ impl Turned {
             own,
             at,
             tail: 0,
-            reserved,
-        })
+            share,
+            full: false,
+        }
+    }
+
+    /// Whether there was no room to read on ahead.
+    pub(super) fn lacks_room(&self) -> bool {
+        self.full
     }
 
     /// The next right row, and the first left row of its key: beyond all rows if there is none. `None` at the end.
@@ -298,7 +342,7 @@ impl Turned {
         self.buckets.first(join, side_right, row, &self.run).map(Some)
     }
 
-    /// Reads up to so many right rows ahead; whether those were all.
+    /// Reads up to so many right rows ahead, as far as there is room; whether those were all.
     pub(super) fn read_ahead(&mut self, rows_max: usize) -> Result<bool, SqlError> {
         let node = self.node.clone();
         let Some(join) = join_of(&node) else { return Ok(true) };
@@ -307,20 +351,26 @@ impl Turned {
             let Some(first) = self.pull(join, &mut row)? else { return Ok(true) };
             if first < self.rows.len() {
                 let own: Row = row.drain(self.prefix.len()..).collect();
-                self.reserved.row(&own)?;
+                let bytes = row_bytes(&own);
+                let room = self.share.take(bytes);
+                if !room {
+                    self.share.take_anyway(bytes);
+                }
                 self.ahead.push_back((first, own));
+                if !room {
+                    self.full = true;
+                    return Ok(false);
+                }
             }
         }
         Ok(false)
     }
 
     /// The left rows, for another way of joining, and their memory.
-    pub(super) fn into_left(self) -> Result<(Vec<Row>, Reservation), SqlError> {
-        let Turned { rows, run, reserved, .. } = self;
-        drop(reserved);
-        let mut reserved = run.reserve();
-        rows.iter().try_for_each(|row| reserved.row(row))?;
-        Ok((rows, reserved))
+    pub(super) fn into_left(self) -> (Vec<Row>, Share) {
+        let Turned { rows, mut share, .. } = self;
+        share.keep(rows.iter().map(|row| row_bytes(row)).sum());
+        (rows, share)
     }
 
     /// Goes on to the next right row whose key some left rows have; `false` at the end.

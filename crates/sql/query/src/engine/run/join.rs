@@ -7,13 +7,14 @@
 //! its rows; if the right side has more, its rows so far are forgotten, and the left rows are looked up. So the way that is chosen
 //! costs at most about twice as much as the best.
 
-use super::hashed::{Hashed, Turned};
+use super::hashed::{Buckets, Hashed, Turned, side_left, side_right};
 use super::lookup::Lookups;
-use super::{Prefix, Reservation, Rows, Run, Source, held, listed, open as open_node};
+use super::{Prefix, Rows, Run, Source, grace, held, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::node::{Join, JoinKind, Node};
 use crate::engine::scalar::all_true;
 use crate::exec::sort::row_bytes;
+use crate::exec::spill::Share;
 use crate::types::{Row, Value};
 use std::sync::Arc;
 
@@ -35,25 +36,37 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     if join.lateral {
         return lateral(left.into_source(), &join.right);
     }
-    let mut reserved = run.reserve();
+    let mut share = Share::new(&run.context);
     if let Some(lookup) = &join.lookup
-        && left.read(LOOKUP_ROWS_MAX, &mut reserved, run)?
+        && left.read(LOOKUP_ROWS_MAX, &mut share, run)?
         && !super::lookup::finds_too_much(join, lookup, left.rows.len())
     {
-        return Ok(Box::new(Lookups::start(node, lookup, left.rows, reserved, prefix, run)));
+        return Ok(Box::new(Lookups::start(node, lookup, left.rows, share.into(), prefix, run)));
     }
     let mut right = Ahead::new(open_node(&join.right, prefix, run)?, usize::MAX);
-    if join.kind == JoinKind::Full || join.keys.is_empty() || !left.is_shorter(&mut right, &mut reserved, run)? {
-        right.read(usize::MAX, &mut reserved, run)?;
-        return Hashed::start(node, left.into_source(), right.rows, reserved, prefix, run);
+    if join.kind == JoinKind::Full || join.keys.is_empty() || !left.is_shorter(&mut right, &mut share, run)? {
+        let buckets = match (right.read(usize::MAX, &mut share, run)?, join.keys.is_empty()) {
+            (false, _) => None,
+            (true, true) => Some(None),
+            (true, false) => Buckets::new(join, side_right, &right.rows, &mut share, false, run)?.map(Some),
+        };
+        let Some(buckets) = buckets else {
+            let (left, right) = (left.into_source(), right.into_source());
+            return grace::start(node, left, right, share, prefix, run);
+        };
+        return Ok(Box::new(Hashed::start(node, left.into_source(), right.rows, buckets, share, prefix, run)));
     }
+    let Some(buckets) = Buckets::new(join, side_left, &left.rows, &mut share, false, run)? else {
+        let (left, right) = (left.into_source(), right.into_source());
+        return grace::start(node, left, right, share, prefix, run);
+    };
     let (rows, known) = (left.rows, right.rows.len());
     let rows_max = (rows.len() * ROWS_PER_LOOKUP).max(known);
-    let mut turned = Turned::start(node, join, rows, right.into_source(), reserved, prefix, run)?;
+    let mut turned = Turned::start(node, join, rows, buckets, right.into_source(), share, prefix, run);
     match &join.lookup {
         Some(lookup) if !turned.read_ahead(rows_max)? => {
-            let (rows, reserved) = turned.into_left()?;
-            lateral(held(rows.into_iter(), reserved), lookup)
+            let (rows, share) = turned.into_left();
+            lateral(held(rows.into_iter(), share.into()), lookup)
         }
         _ => Ok(Box::new(turned)),
     }
@@ -65,25 +78,30 @@ struct Ahead {
     bytes: usize,
     bytes_max: usize,
     ended: bool,
+    /// There was no room for more.
+    full: bool,
     source: Source,
 }
 
 impl Ahead {
     fn new(source: Source, bytes_max: usize) -> Ahead {
-        Ahead { rows: Vec::new(), bytes: 0, bytes_max, ended: false, source }
+        Ahead { rows: Vec::new(), bytes: 0, bytes_max, ended: false, full: false, source }
     }
 
-    /// Reads until there are more than so many rows, or they are too large; whether there are no more.
-    fn read(&mut self, rows_max: usize, reserved: &mut Reservation, run: &Run) -> Result<bool, SqlError> {
+    /// Reads until there are more than so many rows, or they are too large, or there is no room for them; whether there are no more.
+    fn read(&mut self, rows_max: usize, share: &mut Share, run: &Run) -> Result<bool, SqlError> {
         let mut row = Row::new();
-        while !self.ended && self.rows.len() <= rows_max && self.bytes < self.bytes_max {
+        while !self.ended && !self.full && self.rows.len() <= rows_max && self.bytes < self.bytes_max {
             if !self.source.next(&mut row)? {
                 self.ended = true;
                 break;
             }
             run.tick()?;
             let bytes = row_bytes(&row);
-            reserved.bytes(bytes)?;
+            if !share.take(bytes) {
+                share.take_anyway(bytes);
+                self.full = true;
+            }
             self.bytes += bytes;
             self.rows.push(std::mem::take(&mut row));
         }
@@ -91,13 +109,13 @@ impl Ahead {
     }
 
     /// Reads both until one ends, or this one is too large to be read ahead; whether this one has ended and the other has not.
-    fn is_shorter(&mut self, other: &mut Ahead, reserved: &mut Reservation, run: &Run) -> Result<bool, SqlError> {
+    fn is_shorter(&mut self, other: &mut Ahead, share: &mut Share, run: &Run) -> Result<bool, SqlError> {
         let mut turn = TURN_ROWS;
-        while self.bytes < self.bytes_max {
-            if other.read(turn, reserved, run)? {
+        while self.bytes < self.bytes_max && !self.full && !other.full {
+            if other.read(turn, share, run)? {
                 return Ok(false);
             }
-            if self.read(turn, reserved, run)? {
+            if self.read(turn, share, run)? {
                 return Ok(true);
             }
             turn = turn.saturating_mul(2);

@@ -15,12 +15,13 @@
 //!
 //! **Caveat.** One left row that finds more than [`AHEAD_BYTES_MAX`] of rows is looked up to its end.
 
-use super::hashed::Turned;
+use super::hashed::{Buckets, Turned, side_left};
 use super::join::{AHEAD_BYTES_MAX, ROWS_PER_LOOKUP, add_nulls, join_of};
 use super::{Prefix, Reservation, Rows, Run, Source, Step, open as open_node};
 use crate::engine::node::{Join, JoinKind, Node};
 use crate::engine::scalar::all_true;
 use crate::exec::sort::row_bytes;
+use crate::exec::spill::Share;
 use crate::types::Row;
 use crate::{SqlError, SqlState};
 use std::collections::VecDeque;
@@ -176,12 +177,18 @@ impl Lookups {
     fn hash(&mut self, join: &Join, rows_max: u64) -> Result<bool, SqlError> {
         let rows: Vec<Row> = self.current.iter().map(|current| &current.left).chain(&self.lefts).cloned().collect();
         let right = open_node(&join.right, &self.prefix, &self.run)?;
-        let reserved = self.run.reserve();
-        let mut turned = Turned::start(&self.node, join, rows, right, reserved, &self.prefix, &self.run)?;
+        let mut share = Share::new(&self.run.context);
+        let Some(buckets) = Buckets::new(join, side_left, &rows, &mut share, true, &self.run)? else {
+            return Ok(false);
+        };
+        let mut turned = Turned::start(&self.node, join, rows, buckets, right, share, &self.prefix, &self.run);
         match turned.read_ahead(usize::try_from(rows_max).unwrap_or(usize::MAX)) {
             Ok(true) => {}
-            Ok(false) => return Ok(false),
-            // There is no memory for it.
+            Ok(false) => {
+                // If there is no memory for it, it is not tried again.
+                self.careful &= !turned.lacks_room();
+                return Ok(false);
+            }
             Err(error) if error.state == SqlState::OUT_OF_MEMORY => {
                 self.careful = false;
                 return Ok(false);

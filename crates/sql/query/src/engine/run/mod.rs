@@ -7,7 +7,9 @@
 //! [`ROWS_PER_CHECK`] rows of all its loops together. Sorts end within a run of theirs (`exec::sort::in_order`).
 
 mod aggregate;
+mod grace;
 mod grouped;
+mod groups;
 mod hashed;
 mod join;
 mod leaf;
@@ -16,6 +18,7 @@ mod measured;
 mod memo;
 mod recursive;
 mod shape;
+mod sieve;
 mod sort;
 mod window;
 
@@ -28,6 +31,7 @@ use super::scalar::InSet;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
+use crate::exec::spill::Share;
 use crate::types::{Row, Value};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -101,6 +105,12 @@ pub(super) struct Run {
 /// Memory taken from the statement's budget until dropped.
 pub(super) struct Reservation(Reserved);
 
+impl From<Share> for Reservation {
+    fn from(share: Share) -> Reservation {
+        Reservation(share.into_reserved())
+    }
+}
+
 impl Reservation {
     /// Takes what a row needs.
     pub(super) fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
@@ -110,11 +120,6 @@ impl Reservation {
     /// Takes bytes.
     pub(super) fn bytes(&mut self, bytes: usize) -> Result<(), SqlError> {
         self.0.take(bytes)
-    }
-
-    /// Gives back what is beyond so many bytes.
-    pub(super) fn keep(&mut self, bytes: usize) {
-        self.0.keep(bytes);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sources that pass rows on: filters, projections, limits, DISTINCT, set operations.
 
+use super::sieve::Sieve;
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, Step, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{KeyKind, encode, own_kind, row_key};
@@ -30,8 +31,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             Box::new(Limit { base: base(input)?, skip, take, last: None })
         }
         Node::Distinct { input, .. } => {
-            let (seen, key) = (Seen::new(run.seed), Vec::new());
-            Box::new(Distinct { base: base(input)?, seen, key, reserved: run.reserve() })
+            Box::new(Distinct { base: base(input)?, sieve: Sieve::new(run), key: Vec::new(), ended: false })
         }
         Node::Set { kind, all, prefix: width, kinds, left, right } => {
             set_operation((*kind, *all), *width, kinds, (left, right), prefix, run)?
@@ -243,25 +243,31 @@ impl Rows for Limit {
 
 struct Distinct {
     base: Base,
-    seen: Seen,
+    sieve: Sieve,
     key: Vec<u8>,
-    reserved: Reservation,
+    ended: bool,
 }
 
 impl Rows for Distinct {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
         let Node::Distinct { prefix, kinds, on, .. } = self.base.node.as_ref() else { return Ok(false) };
-        while self.base.input.next(row)? {
-            self.base.run.tick()?;
-            match on {
-                None => row_key(&row[*prefix..], kinds, &mut self.key),
-                Some(on) => key_of(on, row, &self.base.run, &mut self.key)?,
+        let run = &self.base.run;
+        let key_of = |row: &[Value], key: &mut Vec<u8>| match on {
+            None => {
+                row_key(&row[*prefix..], kinds, key);
+                Ok(())
             }
-            if self.seen.is_new(&self.key, &mut self.reserved)? {
+            Some(on) => key_of(on, row, run, key),
+        };
+        while !self.ended && self.base.input.next(row)? {
+            run.tick()?;
+            key_of(row, &mut self.key)?;
+            if self.sieve.passes(&self.key, row)? {
                 return Ok(true);
             }
         }
-        Ok(false)
+        self.ended = true;
+        self.sieve.next(row, key_of)
     }
 }
 
@@ -280,12 +286,11 @@ fn set_operation(
     if kind == SetKind::Union {
         let both = Union {
             inputs: [Some(left), Some(right)],
-            seen: (!all).then(|| Seen::new(run.seed)),
+            sieve: (!all).then(|| Sieve::new(run)),
             key: Vec::new(),
             run: run.clone(),
             width,
             kinds: kinds.to_vec(),
-            reserved: run.reserve(),
         };
         return Ok(Box::new(both));
     }
@@ -319,12 +324,11 @@ fn set_operation(
 
 struct Union {
     inputs: [Option<Source>; 2],
-    seen: Option<Seen>,
+    sieve: Option<Sieve>,
     key: Vec<u8>,
     run: Arc<Run>,
     width: usize,
     kinds: Vec<KeyKind>,
-    reserved: Reservation,
 }
 
 impl Rows for Union {
@@ -336,14 +340,18 @@ impl Rows for Union {
                     break;
                 }
                 self.run.tick()?;
-                let Some(seen) = &mut self.seen else { return Ok(true) };
+                let Some(sieve) = &mut self.sieve else { return Ok(true) };
                 row_key(&row[self.width..], &self.kinds, &mut self.key);
-                if seen.is_new(&self.key, &mut self.reserved)? {
+                if sieve.passes(&self.key, row)? {
                     return Ok(true);
                 }
             }
         }
-        Ok(false)
+        let Some(sieve) = &mut self.sieve else { return Ok(false) };
+        sieve.next(row, |row, key| {
+            row_key(&row[self.width..], &self.kinds, key);
+            Ok(())
+        })
     }
 }
 

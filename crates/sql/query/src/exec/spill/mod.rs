@@ -133,11 +133,6 @@ impl Spool {
         Ok(Arc::new(Spool { file: TemporaryFile::of(context)?, shapes: Mutex::default() }))
     }
 
-    /// What was written.
-    pub fn bytes(&self) -> u64 {
-        self.file.bytes()
-    }
-
     fn write(&self, row: &[Value], out: &mut Vec<u8>) {
         self.shapes.lock().write_row(row, out);
     }

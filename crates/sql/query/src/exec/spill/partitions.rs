@@ -80,11 +80,6 @@ impl Partitions {
 }
 
 impl Part {
-    /// Rows as they come, of no key.
-    pub fn of(spool: &Arc<Spool>, run: Run, level: u32) -> Part {
-        Part { spool: spool.clone(), run, level }
-    }
-
     /// How many rows it has.
     pub fn rows(&self) -> u64 {
         self.run.rows()
