@@ -2,8 +2,8 @@
 
 use crate::node::{Node, Scratch, repeat_with, state, until};
 
-/// Rows whose sort needs more than the statements' share of the least node.
-const LARGE_SORT: &str = "SELECT count(*) FROM (SELECT g, repeat('x', 100) || g AS text FROM generate_series(1, 400000) g ORDER BY 2 OFFSET 1) q";
+/// Holds more than the statements' share of the least node, and nothing of it goes to temporary files.
+const LARGE: &str = "SELECT sum(n) FROM (SELECT row_number() OVER (ORDER BY repeat('x', 100) || g) AS n FROM generate_series(1, 400000) g) q";
 
 #[test]
 fn one_setting_is_shared_out_and_shown() {
@@ -35,14 +35,14 @@ fn statements_have_one_bound_together() {
     let scratch = Scratch::new();
     let node = Node::start(&scratch.path().join("store"), &["--memory", "128MiB"]);
     let mut client = node.connect();
-    let refused = client.query_one(LARGE_SORT, &[]).unwrap_err();
+    let refused = client.query_one(LARGE, &[]).unwrap_err();
     assert!(
         state(&refused) == "53200" && refused.as_db_error().unwrap().message().contains("the statement needs"),
         "{refused:?}"
     );
     // What a session allows itself is still no more than what all have.
     client.batch_execute("SET timeball.query_memory_bytes = '100GB'").unwrap();
-    let refused = client.query_one(LARGE_SORT, &[]).unwrap_err();
+    let refused = client.query_one(LARGE, &[]).unwrap_err();
     assert!(
         state(&refused) == "53200" && refused.as_db_error().unwrap().message().contains("all sessions"),
         "{refused:?}"
@@ -67,4 +67,56 @@ fn a_snapshot_that_is_held_too_long_is_given_up() {
     assert_eq!(state(&old.batch_execute("SELECT 1").unwrap_err()), "72000");
     assert_eq!(state(&old.batch_execute("COMMIT").unwrap_err()), "72000");
     assert_eq!(old.query_one("SELECT 1", &[]).unwrap().get::<_, i32>(0), 1);
+}
+
+/// 400,000 rows of more than 40 MB, where one statement has 13 MiB and all of them 26 MiB.
+#[test]
+fn what_is_more_than_the_memory_goes_to_temporary_files() {
+    repeat_with("memory::what_is_more_than_the_memory_goes_to_temporary_files");
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let node = Node::start(&store, &["--memory", "128MiB"]);
+    let mut client = node.connect();
+    client
+        .batch_execute(
+            "CREATE TABLE t (id int PRIMARY KEY, k int, text text); \
+             INSERT INTO t SELECT g, (g::int8 * 7919 % 400000)::int, repeat('x', 100) || (g::int8 * 7919 % 400000) FROM generate_series(0, 199999) g; \
+             INSERT INTO t SELECT g, (g::int8 * 7919 % 400000)::int, repeat('x', 100) || (g::int8 * 7919 % 400000) FROM generate_series(200000, 399999) g",
+        )
+        .unwrap();
+    let files = |client: &mut postgres::Client| -> (i64, i64) {
+        let shown = "SELECT temp_files, temp_bytes FROM pg_stat_database WHERE datname = current_database()";
+        let row = client.query_one(shown, &[]).unwrap();
+        (row.get(0), row.get(1))
+    };
+    for (query, expected) in [
+        // Sorted, in order.
+        (
+            "SELECT count(*) FILTER (WHERE k < 0), count(*) FROM (SELECT text, k FROM t ORDER BY text OFFSET 0) q",
+            (0, 400_000),
+        ),
+        ("SELECT count(*), sum(n)::int8 FROM (SELECT text, count(*) AS n FROM t GROUP BY text) q", (400_000, 400_000)),
+        ("SELECT count(*), count(DISTINCT text) FROM t", (400_000, 400_000)),
+        (
+            "SELECT count(*), sum(length(text)) - 100 * count(*) FROM (SELECT DISTINCT text FROM t) q",
+            (400_000, 2_288_890),
+        ),
+        ("SELECT count(*), count(b.id) FROM t a LEFT JOIN t b ON a.text = b.text AND b.id >= 100", (400_000, 399_900)),
+    ] {
+        let before = files(&mut client);
+        let row = client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
+        assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), expected, "{query}");
+        let after = files(&mut client);
+        assert!(after.0 > before.0 && after.1 - before.1 > 10 << 20, "{query}: {before:?} {after:?}");
+    }
+    let rows = client.query("SELECT k FROM t ORDER BY text, id", &[]).unwrap();
+    let texts: Vec<String> = rows.iter().map(|row| row.get::<_, i32>(0).to_string()).collect();
+    assert!(texts.len() == 400_000 && texts.is_sorted());
+    assert_eq!(node.metric("memory_statements_bytes"), Some(0.0));
+    client.batch_execute("SET temp_file_limit = '1MB'").unwrap();
+    assert_eq!(state(&client.query("SELECT * FROM t ORDER BY text", &[]).unwrap_err()), "53400");
+    client.batch_execute("RESET temp_file_limit; SET statement_timeout = '200ms'").unwrap();
+    assert_eq!(state(&client.query("SELECT * FROM t ORDER BY text DESC", &[]).unwrap_err()), "57014");
+    let left: Vec<_> = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("scratch")), "{left:?}");
 }

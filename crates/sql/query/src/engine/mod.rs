@@ -17,10 +17,11 @@
 //!
 //! **Invariants.**
 //! 1. Every row of a node has the prefix of its query, then the columns that the node declares.
-//! 2. What a node holds is within the memory of the statement (53200 beyond it); a leaf asks for cancellation.
+//! 2. What a node holds is within the memory of the statement: beyond it sorts, groups, distinct rows, joins and divided windows go to temporary files
+//!    ([`crate::exec::spill`]), the rest is 53200; a leaf asks for cancellation.
 //! 3. Nothing in the syntax tree is dropped silently: what is not planned is refused (0A000, or 42601 for what is not PostgreSQL's).
 //!
-//! **Caveats.** Sorts and hash tables do not spill. Statistics decide the order of joins ([`arrange`]); the way of each is chosen while it runs ([`run`]).
+//! **Caveats.** Windows of one partition, shared subqueries and the right sides of INTERSECT and EXCEPT are in memory or not at all. Statistics decide the order of joins ([`arrange`]); the way of each is chosen while it runs ([`run`]).
 
 mod aggregate;
 mod arrange;

@@ -63,6 +63,9 @@ struct Grace {
     written: Written,
 }
 
+/// Rows in memory, their memory, and where they are by their keys if there are any.
+type Loaded = (Vec<Row>, Share, Option<Buckets>);
+
 /// The join of a part.
 enum Current {
     Whole(Source),
@@ -105,7 +108,7 @@ impl Grace {
         if join.kind != JoinKind::Full && !join.keys.is_empty() && left.bytes() < right.bytes() {
             if let Some((rows, share, Some(buckets))) = self.load(join, &left, side_left)? {
                 let right = Box::new(right.read(&run.context));
-                let turned = Turned::start(&self.node, join, rows, buckets, right, share, &self.prefix, &run);
+                let turned = Turned::start(&self.node, rows, buckets, right, share, &self.prefix, &run);
                 return Ok(Some(Current::Whole(Box::new(turned))));
             }
         } else if let Some((rows, share, buckets)) = self.load(join, &right, side_right)? {
@@ -142,13 +145,7 @@ impl Grace {
     }
 
     /// The rows of a part in memory, by their keys if there are any; none if they do not fit.
-    #[expect(clippy::type_complexity, reason = "what is in memory, for one caller")]
-    fn load(
-        &self,
-        join: &Join,
-        part: &Part,
-        side: Side,
-    ) -> Result<Option<(Vec<Row>, Share, Option<Buckets>)>, SqlError> {
+    fn load(&self, join: &Join, part: &Part, side: Side) -> Result<Option<Loaded>, SqlError> {
         let mut share = Share::new(&self.run.context);
         let (mut source, mut rows, mut row) = (part.read(&self.run.context), Vec::new(), Row::new());
         while source.next(&mut row)? {

@@ -190,7 +190,7 @@ impl Groups {
                 seen: (call.distinct && !sorted).then(|| Box::new(Seen::new(self.seed))),
                 kept: Vec::new(),
                 sorter: (sorted && (call.distinct || !call.order.is_empty()))
-                    .then(|| Box::new(Sorter::new(order_of(call), None, &run.context))),
+                    .then(|| Box::new(Sorter::new(order_of(call), None, &run.context).modest())),
             }
         }));
         if !room {

@@ -297,7 +297,6 @@ impl Turned {
     /// `rows` are the left side's, by their keys; `share` is theirs.
     pub(super) fn start(
         node: &Arc<Node>,
-        join: &Join,
         rows: Vec<Row>,
         buckets: Buckets,
         right: Source,
@@ -305,7 +304,8 @@ impl Turned {
         prefix: &Prefix,
         run: &Arc<Run>,
     ) -> Turned {
-        let matched = if join.kind == JoinKind::Left { vec![false; rows.len()] } else { Vec::new() };
+        let is_left = join_of(node).is_some_and(|join| join.kind == JoinKind::Left);
+        let matched = if is_left { vec![false; rows.len()] } else { Vec::new() };
         let (node, run, prefix) = (node.clone(), run.clone(), prefix.clone());
         let (ahead, own) = (VecDeque::new(), Row::new());
         let at = END as usize;

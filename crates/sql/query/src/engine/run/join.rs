@@ -62,7 +62,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     };
     let (rows, known) = (left.rows, right.rows.len());
     let rows_max = (rows.len() * ROWS_PER_LOOKUP).max(known);
-    let mut turned = Turned::start(node, join, rows, buckets, right.into_source(), share, prefix, run);
+    let mut turned = Turned::start(node, rows, buckets, right.into_source(), share, prefix, run);
     match &join.lookup {
         Some(lookup) if !turned.read_ahead(rows_max)? => {
             let (rows, share) = turned.into_left();
@@ -128,8 +128,13 @@ impl Ahead {
         if self.rows.is_empty() {
             return self.source;
         }
-        Box::new(Chained { first: self.rows.into_iter(), rest: self.source })
+        chained(self.rows, self.source)
     }
+}
+
+/// Rows, then those of a source.
+pub(super) fn chained(rows: Vec<Row>, rest: Source) -> Source {
+    Box::new(Chained { first: rows.into_iter(), rest })
 }
 
 /// Rows read ahead, then the rest of their source.

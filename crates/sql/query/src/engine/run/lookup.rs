@@ -181,7 +181,7 @@ impl Lookups {
         let Some(buckets) = Buckets::new(join, side_left, &rows, &mut share, true, &self.run)? else {
             return Ok(false);
         };
-        let mut turned = Turned::start(&self.node, join, rows, buckets, right, share, &self.prefix, &self.run);
+        let mut turned = Turned::start(&self.node, rows, buckets, right, share, &self.prefix, &self.run);
         match turned.read_ahead(usize::try_from(rows_max).unwrap_or(usize::MAX)) {
             Ok(true) => {}
             Ok(false) => {

@@ -1,12 +1,13 @@
 //! Running a plan: rows are pulled through a tree of sources, one at a time.
 //!
 //! What a source must hold (a sort's rows, a hash join's one side, groups) it takes from the statement's memory budget, and gives
-//! back when it is dropped.
+//! back when it is dropped. What does not fit is written out by those that can: [`sort`], [`aggregate`] with [`groups`], [`sieve`], [`grace`].
 //!
 //! Every loop over rows, whichever operator it is in, calls [`Run::tick`] once a row; so a cancelled statement ends within
 //! [`ROWS_PER_CHECK`] rows of all its loops together. Sorts end within a run of theirs (`exec::sort::in_order`).
 
 mod aggregate;
+mod divided;
 mod grace;
 mod grouped;
 mod groups;
@@ -115,6 +116,11 @@ impl Reservation {
     /// Takes what a row needs.
     pub(super) fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
         self.0.take(row_bytes(row))
+    }
+
+    /// Takes what a row needs, if there is more than what cannot be written out may want.
+    pub(super) fn spare_row(&mut self, row: &[Value]) -> bool {
+        self.0.take_spare(row_bytes(row))
     }
 
     /// Takes bytes.

@@ -6,11 +6,10 @@
 use super::Run;
 use crate::SqlError;
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
-use crate::exec::sort::{Order, OrderKey};
 use crate::exec::spill::Share;
 use crate::exec::spill::partitions::{LEVELS_MAX, Part, Partitions};
-use crate::exec::spill::sorter::{SortedRows, Sorter};
-use crate::types::{Row, SqlType, Value};
+use crate::exec::spill::sorter::{SortedRows, Sorter, by_number};
+use crate::types::{Row, Value};
 use std::sync::Arc;
 
 /// See the module.
@@ -116,7 +115,8 @@ impl Sieve {
                 match met.is_new(&key, &run)? {
                     Some(false) => {}
                     Some(true) => {
-                        let sorter = sorter.get_or_insert_with(|| Sorter::new(by_number(number), None, &run.context));
+                        let sorter =
+                            sorter.get_or_insert_with(|| Sorter::new(by_number(number), None, &run.context).modest());
                         row = sorter.push(std::mem::take(&mut row))?.unwrap_or_default();
                     }
                     None => met.waiting.as_mut().map_or(Ok(()), |waiting| waiting.write(&key, &row))?,
@@ -129,8 +129,4 @@ impl Sieve {
         let sorter = sorter.unwrap_or_else(|| Sorter::new(by_number(0), None, &run.context));
         Ok(sorter.finish()?.0)
     }
-}
-
-fn by_number(place: usize) -> Order {
-    Order(vec![OrderKey { place, ty: SqlType::Int8, descending: false, nulls_first: false }])
 }

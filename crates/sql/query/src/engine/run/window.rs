@@ -1,11 +1,14 @@
 //! Window functions: the input is held, each call sorts it by partition and order, and its values are added to the rows.
 //!
+//! Rows that do not fit memory are divided by their partitions ([`divided`]).
+//!
 //! A frame that starts with its partition only grows, so an aggregate over it takes each row once; other frames are computed anew
 //! for each row.
 
 use super::aggregate::feed;
+use super::join::chained;
 use super::sort::{compare_rows, leads};
-use super::{Prefix, Reservation, Run, Source, collect, held, listed, open as open_node};
+use super::{Prefix, Reservation, Run, Source, divided, held, listed, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{encode, own_kind};
 use crate::engine::node::Node;
@@ -20,11 +23,29 @@ use std::sync::Arc;
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     let Node::Window { input, calls } = node.as_ref() else { return Ok(listed(Vec::new())) };
     let mut reserved = run.reserve();
-    let mut rows = collect(open_node(input, prefix, run)?, &mut reserved, run)?;
+    let mut source = open_node(input, prefix, run)?;
+    let (mut rows, mut row, divisible) = (Vec::new(), Row::new(), divided::is_possible(calls));
+    while source.next(&mut row)? {
+        run.tick()?;
+        if divisible && !reserved.spare_row(&row) {
+            rows.push(row);
+            drop(reserved);
+            return divided::start(node, chained(rows, source), run);
+        }
+        if !divisible {
+            reserved.row(&row)?;
+        }
+        rows.push(std::mem::take(&mut row));
+    }
     let mut columns = Vec::with_capacity(calls.len());
     for call in calls {
-        reserved.bytes(rows.len() * 2 * size_of::<Value>())?;
-        columns.push(compute(call, &rows, &mut reserved, run)?);
+        match compute(call, &rows, &mut reserved, run) {
+            Err(error) if divisible && error.state == SqlState::OUT_OF_MEMORY => {
+                drop((reserved, columns));
+                return divided::start(node, listed(rows), run);
+            }
+            column => columns.push(column?),
+        }
     }
     for column in columns {
         for (row, value) in rows.iter_mut().zip(column) {
@@ -124,12 +145,14 @@ fn is_one(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn compute(
+/// The value of a call for each row.
+pub(super) fn compute(
     call: &WindowCall,
     rows: &[Row],
     reserved: &mut Reservation,
     run: &Arc<Run>,
 ) -> Result<Vec<Value>, SqlError> {
+    reserved.bytes(rows.len() * 2 * size_of::<Value>())?;
     let mut out = vec![Value::Null; rows.len()];
     let made = are_made(call);
     for partition in partitions(call, rows, reserved, run)? {

@@ -66,6 +66,8 @@ impl RunWriter {
             let from = spool.file.append(&self.buffer)?;
             self.run.extend(from, self.buffer.len() as u64);
             self.buffer.clear();
+            // One large row is not kept room for.
+            self.buffer.shrink_to(2 * self.buffer_bytes);
         }
         Ok(())
     }
@@ -143,6 +145,10 @@ impl RunReader {
             let room = bytes.max(self.read_bytes);
             if self.buffer.len() < room {
                 self.buffer.resize(room, 0);
+            } else if self.buffer.len() > 2 * room.max(self.filled) {
+                // It was for one large row.
+                self.buffer.truncate(room.max(self.filled));
+                self.buffer.shrink_to_fit();
             }
             let left = usize::try_from(self.extent.1 - self.extent.0).unwrap_or(usize::MAX);
             let wanted = (self.buffer.len() - self.filled).min(left);

@@ -1,6 +1,6 @@
 //! A sort of any number of rows: in memory as long as they fit, by sorted runs in temporary files beyond.
 //!
-//! Runs of one level become one of the next when there are [`RUNS_MAX`] of them: a row is written again no more often than the logarithm of their number
+//! Runs of one level become one of the next when there are [`RUNS_MAX`] of them, or as many as rows of the largest size may be held at once: a row is written again no more often than the logarithm of their number
 //! says. Later levels hold earlier rows, so equal rows keep their order.
 
 use super::merge::Merge;
@@ -8,8 +8,8 @@ use super::run::{Run, RunWriter, WRITE_BYTES};
 use super::{Share, Spool};
 use crate::SqlError;
 use crate::context::StatementContext;
-use crate::exec::sort::{Keyed, Order, in_order, keyed_bytes};
-use crate::types::Row;
+use crate::exec::sort::{Keyed, Order, OrderKey, in_order, keyed_bytes};
+use crate::types::{Row, SqlType};
 use std::sync::Arc;
 
 /// Runs of one level that are merged at once.
@@ -19,10 +19,12 @@ const TOP_ROWS_MIN: usize = 64;
 /// Rows between two looks at whether the statement was ended.
 const ROWS_PER_CHECK: u64 = 1024;
 
-/// Runs that were joined as often as each other, in one file.
+/// Runs that were joined as often as each other.
+#[derive(Default)]
 struct Level {
-    spool: Arc<Spool>,
-    runs: Vec<Run>,
+    /// Where the next one goes.
+    spool: Option<Arc<Spool>>,
+    runs: Vec<(Arc<Spool>, Run)>,
 }
 
 /// See the module.
@@ -35,8 +37,15 @@ pub(crate) struct Sorter {
     most: Option<usize>,
     /// The last of the rows that were the first ones so far: what does not come before it is not kept.
     worst: Option<usize>,
-    levels: Vec<Option<Level>>,
+    levels: Vec<Level>,
+    /// Of the largest row, bytes.
+    largest_bytes: usize,
     written_bytes: u64,
+}
+
+/// By a number in a column.
+pub(crate) fn by_number(place: usize) -> Order {
+    Order(vec![OrderKey { place, ty: SqlType::Int8, descending: false, nulls_first: false }])
 }
 
 /// What a sort has written.
@@ -57,8 +66,15 @@ impl Sorter {
             most,
             worst: None,
             levels: Vec::new(),
+            largest_bytes: 0,
             written_bytes: 0,
         }
+    }
+
+    /// The same, which holds no more from the start than others do that have written to files: beside something else that needs memory.
+    pub fn modest(mut self) -> Sorter {
+        self.share.spilled(&self.context);
+        self
     }
 
     /// Adds a row, behind which its computed keys stand. Gives it back, as room, if it cannot come out.
@@ -72,6 +88,7 @@ impl Sorter {
             return Ok(Some(keyed.row));
         }
         let bytes = keyed_bytes(&keyed);
+        self.largest_bytes = self.largest_bytes.max(bytes);
         if !self.share.take(bytes) {
             self.make_room()?;
             if !self.share.take(bytes) {
@@ -133,30 +150,55 @@ impl Sorter {
         drop(rows);
         self.worst = None;
         self.share.spilled(&self.context);
-        for at in 0.. {
-            match self.levels.get(at) {
-                Some(Some(level)) if level.runs.len() >= RUNS_MAX => self.join(at)?,
-                _ => break,
+        let mut at = 0;
+        while self.levels.get(at).is_some_and(|level| level.runs.len() >= self.runs_max()) {
+            self.join(at)?;
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// Runs that are merged at once: of each a row is held, and once more as it is read.
+    fn runs_max(&self) -> usize {
+        let bytes = Share::spilled_bytes_max(&self.context);
+        (bytes / (2 * self.largest_bytes).max(1)).clamp(2, RUNS_MAX)
+    }
+
+    /// Leaves so few runs as are merged at once.
+    fn reduce(&mut self) -> Result<(), SqlError> {
+        while self.levels.iter().map(|level| level.runs.len()).sum::<usize>() > self.runs_max() {
+            let most = (0..self.levels.len()).max_by_key(|at| self.levels[*at].runs.len()).unwrap_or(0);
+            if self.levels[most].runs.len() > 1 {
+                self.join(most)?;
+                continue;
+            }
+            // Each level has one: the last run goes to those before it.
+            let Some(at) = self.levels.iter().position(|level| !level.runs.is_empty()) else { break };
+            let run = std::mem::take(&mut self.levels[at].runs);
+            match self.levels[at + 1..].iter_mut().find(|level| !level.runs.is_empty()) {
+                Some(before) => before.runs.extend(run),
+                None => break,
             }
         }
         Ok(())
     }
 
-    /// Merges the runs of a level into one of the next.
+    /// Merges the first runs of a level into one of the next.
     fn join(&mut self, at: usize) -> Result<(), SqlError> {
-        let Some(level) = self.levels[at].take() else { return Ok(()) };
-        let runs = level.runs.into_iter().map(|run| (level.spool.clone(), run)).collect();
+        let many = self.runs_max().min(self.levels[at].runs.len());
+        let runs: Vec<_> = self.levels[at].runs.drain(..many).collect();
+        // Their file goes with its last run.
+        self.levels[at].spool = None;
         let mut merge = Merge::new(runs, Vec::new(), &self.order, Share::new(&self.context), &self.context)?;
         self.add_run(at + 1, |row| merge.next(row))
     }
 
     fn add_run(&mut self, at: usize, mut next: impl FnMut(&mut Row) -> Result<bool, SqlError>) -> Result<(), SqlError> {
-        while self.levels.len() <= at {
-            self.levels.push(None);
-        }
-        let level = match &mut self.levels[at] {
-            Some(level) => level,
-            none => none.insert(Level { spool: Spool::new(&self.context)?, runs: Vec::new() }),
+        self.levels.resize_with(self.levels.len().max(at + 1), Level::default);
+        let level = &mut self.levels[at];
+        let spool = match &level.spool {
+            Some(spool) => spool.clone(),
+            None => level.spool.insert(Spool::new(&self.context)?).clone(),
         };
         let most = self.most.map_or(u64::MAX, |most| most as u64);
         let mut writer = RunWriter::new(WRITE_BYTES.min(Share::spilled_bytes_max(&self.context)));
@@ -165,12 +207,12 @@ impl Sorter {
             if count.is_multiple_of(ROWS_PER_CHECK) {
                 self.context.check()?;
             }
-            writer.write(&level.spool, &row)?;
+            writer.write(&spool, &row)?;
             count += 1;
         }
-        let run = writer.finish(&level.spool)?;
+        let run = writer.finish(&spool)?;
         self.written_bytes += run.bytes();
-        level.runs.push(run);
+        level.runs.push((spool, run));
         Ok(())
     }
 
@@ -183,15 +225,15 @@ impl Sorter {
         if let Some(most) = self.most {
             self.rows.truncate(most);
         }
+        self.reduce()?;
         let done = Sorted { disk_bytes: self.written_bytes };
         let Sorter { rows, levels, share, order, context, .. } = self;
         if levels.is_empty() {
             return Ok((SortedRows::Memory(rows.into_iter(), share), done));
         }
         // What was joined most often came first.
-        let levels = levels.into_iter().rev().flatten();
-        let runs = levels.flat_map(|level| level.runs.into_iter().map(move |run| (level.spool.clone(), run)));
-        Ok((SortedRows::Merged(Merge::new(runs.collect(), rows, &order, share, &context)?), done))
+        let runs = levels.into_iter().rev().flat_map(|level| level.runs).collect();
+        Ok((SortedRows::Merged(Merge::new(runs, rows, &order, share, &context)?), done))
     }
 }
 
