@@ -10,7 +10,7 @@
 //!                     └──────────────┴──────────────┴──▶ Untrusted   (by proofs; back when they cease)
 //! ```
 //!
-//! | level | `strict` | `hybrid` | `token`, the past, `none` (with peers, writes wait for a bound) |
+//! | level | `strict` | `hybrid` | `token`, the past, `none` (with peers, below `Degraded`, by the time that a leader says it is) |
 //! | --- | --- | --- | --- |
 //! | `Waiting`: started, no good bound yet | refused | refused | served |
 //! | `Synchronized`: error at most `strict_error_ns` | served | served | served |

@@ -129,4 +129,10 @@ counters! {
     near_reads_in_vain,
     /// Snapshots that the leaders of a query were asked for (`cluster::settled`).
     snapshots_negotiated,
+    /// Times that a node whose clock is in doubt asked a leader what time it is (`cluster::lent`).
+    times_borrowed,
+    /// Times that a leader here said so.
+    times_lent,
+    /// Commits of several ranges that a leader said were past, as the clock here could not.
+    commits_vouched,
 }

@@ -77,6 +77,18 @@ pub enum SnapshotAge {
     Tuned,
 }
 
+/// What becomes of a transaction of a cluster's node whose clock cannot give the consistency that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum IfRefused {
+    /// It does not begin.
+    #[default]
+    AtOnce,
+    /// The first operation that needs a snapshot is refused: what reads and writes nothing asks nothing of a clock.
+    WhenItReads,
+    /// It is `token`: what is begun beside somebody's transaction, who did not ask for more.
+    Token,
+}
+
 /// What a transaction wants of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Wanted {
@@ -107,6 +119,8 @@ pub struct BeginOptions {
     pub as_of: Option<Timestamp>,
     /// The session that it is of: its locks say so to those who look for circles ([`crate::Node::look_at_locks`]).
     pub session: Option<u64>,
+    /// What becomes of it where the clock cannot give its consistency. On a node alone it is refused at once.
+    pub if_refused: IfRefused,
 }
 
 impl BeginOptions {

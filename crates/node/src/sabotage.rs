@@ -51,8 +51,12 @@ switches! {
     serve_after_release: set_serve_after_release,
     /// What peers say of clocks is not heard.
     ignore_proofs: set_ignore_proofs,
-    /// A node whose clock was proved wrong reads the present by it.
-    read_ahead_of_peers: set_read_ahead_of_peers,
+    /// A node whose clock is in doubt goes by it all the same (`lent`).
+    borrow_nothing: set_borrow_nothing,
+    /// A leader whose clock is in doubt says what time it is all the same (`lent`, invariant 2).
+    lend_in_doubt: set_lend_in_doubt,
+    /// A node whose clock is in doubt acknowledges commits that nobody says are past (`lent`, invariant 4).
+    acknowledge_unvouched: set_acknowledge_unvouched,
     /// Relative times go by the physical clock only.
     ago_by_the_clock: set_ago_by_the_clock,
     /// Of a commit that waits to be shown it is said that it did not happen.

@@ -19,9 +19,6 @@ use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 /// Changes of the level that wait to be logged, at most; older ones are dropped.
 const CHANGES_MAX: usize = 64;
 
-/// A peer's word of the present is worth something for so long.
-const WORD_NS_MAX: u64 = 10_000_000_000;
-
 /// What a peer's message said of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerWord {
@@ -132,20 +129,6 @@ impl Watch {
         if state.peers.len() < PROOF_PEERS_MAX || state.peers.contains_key(&word.peer) {
             state.peers.insert(word.peer, PeerClock { word, heard_ns: now.now_ns });
         }
-    }
-
-    /// The present as peers claim it, for who may not go by his own clock: the greatest of their `earliest`, and what has passed since. `None` where the clock here is not in
-    /// doubt, or none of them has claimed anything for [`WORD_NS_MAX`].
-    pub fn present_by_peers(&self, now: &Reading) -> Option<Timestamp> {
-        if self.settled() != Level::Untrusted {
-            return None;
-        }
-        let present = |peer: &PeerClock| {
-            let age_ns = now.now_ns.checked_sub(peer.heard_ns).filter(|age_ns| *age_ns <= WORD_NS_MAX)?;
-            let earliest_ns = peer.word.claim?.earliest_ns.saturating_add(age_ns);
-            Some(Interval { earliest_ns, latest_ns: earliest_ns }.earliest())
-        };
-        self.state.lock().peers.values().filter_map(present).max()
     }
 
     /// Peers heard of, by number.

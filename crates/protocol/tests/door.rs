@@ -128,6 +128,9 @@ fn bodies() -> Vec<Body> {
         },
         Body::Answer { id: 8, answer: Answer::Settled(at(9)) },
         Body::Near { id: 8, range: RangeId(9), request: Request::Present { key: key("a") } },
+        Body::Request { id: 8, range: RangeId(9), request: Request::Time },
+        Body::Answer { id: 8, answer: Answer::Time(Some(Interval { earliest_ns: 5, latest_ns: 6 })) },
+        Body::Answer { id: 8, answer: Answer::Time(None) },
     ];
     requests.chain(answers).chain(others).chain(later).collect()
 }

@@ -7,6 +7,7 @@ mod choice;
 mod clock;
 mod contention;
 mod demo;
+mod doubt;
 mod full;
 mod histories;
 mod hosts;

@@ -146,6 +146,14 @@ impl Nodes {
         self.publish();
     }
 
+    /// As [`Nodes::restart`], with more flags for this start.
+    pub fn restart_with(&mut self, at: usize, flags: &[&str]) {
+        let count = self.flags.len();
+        self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self.restart(at);
+        self.flags.truncate(count);
+    }
+
     /// Starts all again that do not run, at once: none serves alone.
     pub fn restart_all(&mut self) {
         let down: Vec<usize> = (0..self.running.len()).filter(|at| self.running[*at].is_none()).collect();

@@ -192,7 +192,12 @@ impl<E: Engine> Core<E> {
         match decision {
             Some(at) => {
                 self.saw(now, at);
-                self.acknowledge(now, at, Gated { reply, ahead_ns, ..Gated::default() });
+                let gated = Gated { reply, ahead_ns, since_ns: now.now_ns, ..Gated::default() };
+                match gated.reply.is_some() && self.in_doubt(now) {
+                    true if self.sabotage.acknowledge_unvouched() => self.show(at, gated),
+                    true => self.vouch(txn, at, participants.clone(), gated),
+                    false => self.acknowledge(now, at, gated),
+                }
             }
             None => {
                 let fenced = CommitError::Refused(Refusal { key: bytes::Bytes::new(), cause: Cause::Fenced });

@@ -16,6 +16,7 @@ use super::follow::ResolvedHere;
 use super::gateway::Gateway;
 use super::gather::Gathering;
 use super::holds::Holds;
+use super::lent::Vouching;
 use super::locks::Holder;
 use super::near::Near;
 use super::post::Post;
@@ -103,6 +104,8 @@ pub(crate) struct Core<E> {
     /// Outcomes that every participant has, to be forgotten.
     pub forget: BTreeMap<RangeId, Vec<TxnId>>,
     pub gate: BTreeMap<Timestamp, Vec<Gated>>,
+    /// Commits of this node that somebody else has to say are past (`lent`).
+    pub vouching: BTreeMap<TxnId, Vouching>,
     /// Ranges in which something changed for which parked requests may have waited.
     pub stirred: BTreeSet<RangeId>,
     /// Ranges that may have prepares or outcomes to look after: idle ones cost a tick nothing.
@@ -358,7 +361,7 @@ impl<E: Engine> Core<E> {
         self.gate.entry(commit).or_default().push(gated);
     }
 
-    fn show(&mut self, commit: Timestamp, gated: Gated) {
+    pub(super) fn show(&mut self, commit: Timestamp, gated: Gated) {
         self.visible = self.visible.max(commit);
         for (range, flight) in gated.flights {
             self.leave(range, flight);
@@ -478,6 +481,7 @@ impl<E: Engine> Core<E> {
         self.tick_holds(now);
         self.tick_gateway(now);
         self.tick_commits(now);
+        self.tick_lent(now);
         self.tick_collection(now);
         self.tick_heirs(now);
         self.tick_version(now);

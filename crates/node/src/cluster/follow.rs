@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! 1. A snapshot at or below what is resolved here is read as the leader would read it: nothing at or below it is to come.
-//! 2. Rule 1 holds here as well: the snapshot must be certainly past by this node's clock.
+//! 2. Rule 1 holds here as well: the snapshot must be certainly past by this node's clock. Where that is in doubt (`lent`) it is so by the clock of who closed what lies there:
+//!    a leader closes nothing that is not past by seconds.
 //! 3. What cannot be answered here is asked of the leader: nothing is left out, and nobody waits.
 //! 4. `LAGS_US` is longer than what is closed lies behind and `hears` believes in a peer that is gone, together: a range that loses its majority counts before it lags.
 //!
@@ -46,7 +47,9 @@ impl<E: Engine> Core<E> {
     /// What is resolved here, looked at once in a tick.
     fn resolved_here(&mut self, now: &Reading) -> &ResolvedHere {
         if self.resolved_here.tick != Some(self.ticks) {
-            let lags_below = Timestamp::new(now.interval.earliest().physical_us().saturating_sub(LAGS_US), 0);
+            // A clock that is in doubt does not say who lags, nor what others have.
+            let earliest = if self.in_doubt(now) { Timestamp::MIN } else { now.interval.earliest() };
+            let lags_below = Timestamp::new(earliest.physical_us().saturating_sub(LAGS_US), 0);
             let mut here = ResolvedHere { tick: Some(self.ticks), ..ResolvedHere::default() };
             for (range, shard) in &self.shards {
                 let Some(resolved) = self.resolved(*range) else { continue };
@@ -58,7 +61,7 @@ impl<E: Engine> Core<E> {
                 }
             }
             if self.routes.ranges().any(|range| !self.shards.contains_key(&range)) {
-                let at = Timestamp::new(now.interval.earliest().physical_us().saturating_sub(ELSEWHERE_US), 0);
+                let at = Timestamp::new(earliest.physical_us().saturating_sub(ELSEWHERE_US), 0);
                 here.followed.push(at);
                 here.alone.push(at);
             }
@@ -80,6 +83,16 @@ impl<E: Engine> Core<E> {
         }
     }
 
+    /// What is certainly past; `None`: this clock does not say.
+    fn past_for_readers(&self, now: &Reading) -> Option<Timestamp> {
+        (!self.in_doubt(now)).then(|| now.interval.earliest())
+    }
+
+    /// Invariant 2, of what is resolved here.
+    fn is_past_here(&self, now: &Reading, snapshot: Timestamp) -> bool {
+        self.may_show(now, snapshot) || self.in_doubt(now)
+    }
+
     /// The answer of the replica here to a read of the past, if it can give one.
     pub fn read_here(
         &mut self,
@@ -93,7 +106,7 @@ impl<E: Engine> Core<E> {
         if look.limit > snapshot {
             return Ok(None);
         }
-        if self.resolved(range).is_none_or(|resolved| snapshot > resolved) || !self.may_show(now, snapshot) {
+        if self.resolved(range).is_none_or(|resolved| snapshot > resolved) || !self.is_past_here(now, snapshot) {
             return Ok(None);
         }
         let answer = self.look_up(range, request)?;
@@ -104,17 +117,31 @@ impl<E: Engine> Core<E> {
 impl<E: Engine> Member<E> {
     /// The newest snapshot that the replicas here can read without asking anybody, if it is not before `least`; else `least`.
     pub fn freshest(&self, now: &Reading, least: Timestamp) -> Timestamp {
-        oldest_from(&self.look().resolved_here(now).followed, now, least)
+        let mut core = self.look();
+        let past = core.past_for_readers(now);
+        oldest_from(&core.resolved_here(now).followed, past, least)
     }
 
     /// The newest snapshot that stays readable here if all others are lost now, or are lost already, if it is not before `least`; else `least`. It may be as old as their loss.
     pub fn freshest_alone(&self, now: &Reading, least: Timestamp) -> Timestamp {
-        oldest_from(&self.look().resolved_here(now).alone, now, least)
+        let mut core = self.look();
+        let past = core.past_for_readers(now);
+        oldest_from(&core.resolved_here(now).alone, past, least)
+    }
+
+    /// The newest that any replica here has resolved.
+    pub(super) fn resolved_at_most(&self, now: &Reading) -> Timestamp {
+        let mut core = self.look();
+        let here = core.resolved_here(now);
+        here.followed.last().copied().max(here.alone.last().copied()).unwrap_or_default()
     }
 }
 
 /// The oldest of what is resolved that is not before `least`, which it is else; and never what is not past (rule 1, invariant 2). What was resolved once stays so.
-fn oldest_from(resolved: &[Timestamp], now: &Reading, least: Timestamp) -> Timestamp {
+fn oldest_from(resolved: &[Timestamp], past: Option<Timestamp>, least: Timestamp) -> Timestamp {
     let oldest = resolved.get(resolved.partition_point(|at| *at < least)).copied();
-    oldest.unwrap_or(Timestamp::MAX).min(now.interval.earliest()).max(least)
+    match past {
+        Some(past) => oldest.unwrap_or(Timestamp::MAX).min(past).max(least),
+        None => oldest.unwrap_or(least),
+    }
 }

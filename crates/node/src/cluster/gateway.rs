@@ -56,6 +56,8 @@ pub(crate) enum Owner {
     Operation(Waker),
     /// The coordinator of a transaction.
     Coordinator(TxnId),
+    /// A commit that is to be said to be past.
+    Voucher(TxnId),
     /// A transaction whose parts are sent ahead.
     Sender(TxnId),
     /// Whoever holds a reply: whether it was done.
@@ -495,6 +497,10 @@ impl<E: Engine> Core<E> {
                 if let Ok((_, answer)) = result {
                     self.coordinate(now, txn, range, id, answer);
                 }
+            }
+            Owner::Voucher(txn) => {
+                self.gateway.calls.remove(&id);
+                self.vouched(now, txn, result);
             }
             Owner::Sender(txn) => {
                 self.gateway.calls.remove(&id);

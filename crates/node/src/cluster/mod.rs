@@ -15,10 +15,10 @@
 //! A range has one door (`protocol::door`), and only its leader answers there, under its lease: reads at once (`serve`), changes when its log has them and
 //! they are applied (`propose`); large ones go there in parts before (`stage`). The gateway asks until it is answered (`gateway`); what changes a range is done once, however often it is asked
 //! (`protocol::txn`, invariant 8). A transaction of many ranges is decided by its prepares; whoever asks all of them knows, so anybody
-//! may finish what another left (`commit`).
+//! may finish what another left (`commit`). Who doubts his own clock asks a leader for the time (`lent`).
 //!
 //! # Invariants
-//! Of the parts: `serve`, `propose`, `commit`, `flights`, `collect` here; `protocol::txn`, `protocol::log::raft`, `protocol::door` below. Of the whole:
+//! Of the parts: `serve`, `propose`, `commit`, `flights`, `collect`, `lent` here; `protocol::txn`, `protocol::log::raft`, `protocol::door` below. Of the whole:
 //! 1. What was acknowledged is in the logs of majorities, and is seen by whoever begins afterwards (rules 1 and 2 of the design).
 //! 2. All replicas of a range hold the same at the same place of its log ([`Member::digest`]).
 //! 3. No outcome is guessed: committed, aborted, or [`crate::TxnError::CommitUnknown`].
@@ -68,6 +68,7 @@ mod gateway;
 mod gather;
 mod holds;
 mod installing;
+mod lent;
 mod locks;
 mod member;
 mod near;

@@ -155,6 +155,7 @@ impl<E: Engine> Opening<E> {
             sending: BTreeMap::new(),
             forget: BTreeMap::new(),
             gate: BTreeMap::new(),
+            vouching: BTreeMap::new(),
             stirred: BTreeSet::new(),
             watched: BTreeSet::new(),
             waiting: BTreeSet::new(),

@@ -118,6 +118,7 @@ impl<E: Engine> Core<E> {
             | Request::Scan { .. }
             | Request::Changed { .. }
             | Request::Settled { .. }
+            | Request::Time
             | Request::Lock { .. }
             | Request::Hold { .. }
             | Request::Keep { .. } => return Ok(()),

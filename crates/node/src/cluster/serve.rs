@@ -155,6 +155,10 @@ impl<E: Engine> Core<E> {
             self.answer(asker, Answer::TryLater);
             return Ok(());
         }
+        if request == Request::Time {
+            self.lend(now, asker);
+            return Ok(());
+        }
         if let Request::Settled { span, least } = &request {
             return self.settle(now, asker, (range, end), span, *least);
         }

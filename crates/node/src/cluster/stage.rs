@@ -18,6 +18,7 @@
 
 use super::core::Core;
 use super::gateway::Owner;
+use super::lent::Told;
 use super::routes::Routes;
 use super::seam::{LogLimits, NodeId};
 use crate::TxnError;
@@ -91,6 +92,8 @@ pub(crate) struct Sending {
     floor: Timestamp,
     reply: Arc<Reply>,
     calls: BTreeSet<u64>,
+    /// What time a leader said it was, where the clock here is in doubt.
+    told: Option<Told>,
     /// No part was sent after this.
     sent: Timestamp,
 }
@@ -109,16 +112,25 @@ impl Sending {
 
 impl<E: Engine> Core<E> {
     /// A large transaction of this node commits: its parts first.
-    pub fn stage(&mut self, now: &Reading, txn: TxnId, floor: Timestamp, divided: Divided, reply: &Arc<Reply>) {
+    pub fn stage(
+        &mut self,
+        now: &Reading,
+        txn: TxnId,
+        floor: Timestamp,
+        divided: Divided,
+        reply: &Arc<Reply>,
+        told: Option<Told>,
+    ) {
         self.counters.txn_commits_staged.one();
         let reply = reply.clone();
-        let sending = Sending { divided, floor, reply, calls: BTreeSet::new(), sent: Timestamp::MIN };
+        let sending = Sending { divided, floor, reply, calls: BTreeSet::new(), told, sent: Timestamp::MIN };
         self.sending.insert(txn, sending);
         self.send_parts(now, txn);
     }
 
     fn send_parts(&mut self, now: &Reading, txn: TxnId) {
-        let sent = now.interval.latest();
+        let told = self.sending.get(&txn).and_then(|sending| sending.told);
+        let sent = told.map_or_else(|| now.interval.latest(), |told| told.latest(now));
         let until = Timestamp::new(sent.physical_us() + STAGED_US, 0);
         loop {
             let Some(sending) = self.sending.get_mut(&txn) else { return };
@@ -157,8 +169,9 @@ impl<E: Engine> Core<E> {
 
     /// All parts are there.
     fn commit_staged(&mut self, now: &Reading, txn: TxnId) {
-        let latest = match now.trusted() {
-            Some(interval) => interval.latest(),
+        let told = self.sending.get(&txn).and_then(|sending| sending.told).map(|told| told.latest(now));
+        let latest = match told.or_else(|| now.trusted().map(|interval| interval.latest())) {
+            Some(latest) => latest,
             None => {
                 self.give_up_sending(txn, CommitError::Unsent(Box::new(super::transaction::untrusted())));
                 return;

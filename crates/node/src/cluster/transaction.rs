@@ -11,17 +11,19 @@ mod begin;
 mod commit;
 mod lock;
 mod negotiate;
+mod place;
 mod read;
 mod refresh;
 
 pub(crate) use commit::untrusted;
 
+use super::lent::{Borrowing, Told};
 use super::locks::LockMark;
 use super::member::Member;
 use super::routes::Routes;
 use super::seam::NodeId;
 use super::serve::AtOnce;
-use crate::options::{BeginOptions, Consistency, Isolation, Wanted};
+use crate::options::{BeginOptions, Consistency, IfRefused, Isolation, Wanted};
 use crate::reply::{CommitError, Reply};
 use crate::transaction::Op;
 use crate::transaction::Stats;
@@ -47,6 +49,16 @@ pub struct Transaction<E: Engine> {
     token: Timestamp,
     floor: Timestamp,
     snapshot: Timestamp,
+    /// It has its snapshot; else the first that needs one asks for it ([`Transaction::place`]).
+    is_placed: bool,
+    /// The clock could not give its consistency: whatever needs a snapshot is refused, unless it can by then.
+    is_refused: bool,
+    if_refused: IfRefused,
+    /// Its snapshot is known to those who forget what nobody reads.
+    is_open: bool,
+    /// What time a leader said it was, last.
+    told: Option<Told>,
+    borrowing: Option<Borrowing>,
     /// Up to here a version may have been acknowledged before the snapshot was taken; `MIN`: no version is uncertain.
     limit: Timestamp,
     /// Nodes past whose time the snapshot has moved.
@@ -63,6 +75,8 @@ pub struct Transaction<E: Engine> {
     call: Option<u64>,
     /// Whom a scan that waits has asked, and for what.
     asked: Option<(RangeId, Span)>,
+    /// A refresh asks how far up it may go: at least to this.
+    moves_above: Option<Timestamp>,
     refreshing: Option<Refreshing>,
     negotiating: Option<Negotiating>,
     reply: Option<Arc<Reply>>,
@@ -208,9 +222,19 @@ impl<E: Engine> Transaction<E> {
         self.hasty = hasty;
     }
 
+    fn is_refreshing(&self) -> bool {
+        self.refreshing.is_some() || self.moves_above.is_some()
+    }
+
     /// Moves the snapshot, never down.
     fn move_to(&mut self, snapshot: Timestamp) {
-        if snapshot > self.snapshot && !self.ended {
+        if self.ended {
+            return;
+        }
+        if !std::mem::replace(&mut self.is_open, true) {
+            self.snapshot = self.snapshot.max(snapshot);
+            self.member.look().collection.open(self.snapshot);
+        } else if snapshot > self.snapshot {
             self.member.look().collection.moved(self.snapshot, snapshot);
             self.snapshot = snapshot;
         }
@@ -218,11 +242,13 @@ impl<E: Engine> Transaction<E> {
 
     /// Stops waiting: its caller's patience ended. Locks held stay.
     pub fn stop_waiting(&mut self) {
+        self.moves_above = None;
         let calls = self.call.take().into_iter();
         let negotiating = self.negotiating.take().into_iter().flat_map(Negotiating::into_calls);
         let calls: Vec<u64> = calls
             .chain(self.refreshing.take().into_iter().flat_map(Refreshing::into_calls))
             .chain(negotiating)
+            .chain(self.borrowing.take().map(|borrowing| borrowing.call))
             .collect();
         if calls.is_empty() {
             return;
@@ -254,12 +280,11 @@ impl<E: Engine> Transaction<E> {
         }
         self.stop_waiting();
         self.skip_mark = None;
-        let Some(id) = self.id else {
-            self.member.look().collection.close(self.snapshot);
-            return;
-        };
         let mut core = self.member.look();
-        core.collection.close(self.snapshot);
+        if self.is_open {
+            core.collection.close(self.snapshot);
+        }
+        let Some(id) = self.id else { return };
         // Whoever gives up while its parts are on their way has not committed.
         let gave_up = core.give_up_sending(id, CommitError::ShuttingDown);
         let passed_on = std::mem::take(&mut self.locked) && core.unlock_soon(id);

@@ -6,6 +6,7 @@ mod bank;
 mod client;
 mod collection;
 mod controls;
+mod doubt;
 mod holds;
 mod joins;
 mod links;

@@ -500,6 +500,6 @@ fn write_beside_a_reader_ahead(prepare: Prepare) -> u64 {
 fn who_reads_by_a_wrong_clock_holds_up_no_writer() {
     let longest_us = write_beside_a_reader_ahead(intact);
     assert!(longest_us < 500_000, "{longest_us} us");
-    let broken_us = write_beside_a_reader_ahead(|sabotage| sabotage.set_read_ahead_of_peers(true));
+    let broken_us = write_beside_a_reader_ahead(|sabotage| sabotage.set_borrow_nothing(true));
     assert!(broken_us > 1_500_000, "{broken_us} us");
 }

@@ -2,7 +2,7 @@
 //! clocks that are off within their bounds. One seed gives one run.
 
 use bytes::Bytes;
-use clock::{LadderLimits, Reading};
+use clock::{LadderLimits, Reading, Status};
 use node::cluster::{
     ClusterOptions, Founding, Input, LogLimits, Member, Message, NodeId, Opening, Outputs, Record, RecordNumber,
     TICK_NS, VERSION_MAX, VERSION_MIN,
@@ -94,11 +94,22 @@ impl Weather {
 pub struct Watch {
     pub offset_us: i64,
     pub error_us: u64,
+    /// What its source says of itself, if it is not well.
+    pub lost: Option<Status>,
 }
 
 impl Watch {
     pub fn read(&self, true_us: u64) -> Reading {
-        Reading::with_error(true_us.wrapping_add_signed(self.offset_us) * 1000, self.error_us * 1000)
+        let mut reading = Reading::with_error(true_us.wrapping_add_signed(self.offset_us) * 1000, self.error_us * 1000);
+        // What passes is counted by another clock.
+        (reading.now_ns, reading.as_of_ns) = (true_us * 1000, true_us * 1000);
+        if let Some(status) = self.lost {
+            reading.status = status;
+        }
+        if self.lost == Some(Status::Unknown) {
+            (reading.interval.earliest_ns, reading.interval.latest_ns) = (0, u64::MAX);
+        }
+        reading
     }
 }
 
@@ -257,7 +268,7 @@ impl World {
             },
         };
         let machine = Machine {
-            watch: Watch { offset_us, error_us },
+            watch: Watch { offset_us, error_us, lost: None },
             engine: Engine::default(),
             member: None,
             life: 0,
@@ -279,7 +290,13 @@ impl World {
     /// A node's clock is off by so much, and says how much that may be.
     pub fn set_watch(&mut self, node: u32, offset_us: i64, error_us: u64) {
         assert!(offset_us.unsigned_abs() <= error_us, "bounds hold");
-        self.machines.get_mut(&node).unwrap().watch = Watch { offset_us, error_us };
+        self.machines.get_mut(&node).unwrap().watch = Watch { offset_us, error_us, lost: None };
+    }
+
+    /// A node's clock is wrong from now on, and says so or does not.
+    pub fn break_watch(&mut self, node: u32, offset_us: i64, lost: Option<Status>) {
+        let watch = &mut self.machines.get_mut(&node).unwrap().watch;
+        (watch.offset_us, watch.lost) = (offset_us, lost);
     }
 
     pub fn now_us(&self) -> u64 {

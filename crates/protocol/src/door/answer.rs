@@ -2,7 +2,7 @@ use super::words;
 use crate::txn::{RangeId, Refusal, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
-use clock::Timestamp;
+use clock::{Interval, Timestamp};
 
 /// A range, and where it lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub enum Answer {
     Changed(Option<(Bytes, Timestamp)>),
     /// [`super::Request::Settled`]: up to here.
     Settled(Timestamp),
+    /// [`super::Request::Time`]: true time lies in this; `None`: the clock of who leads is in doubt.
+    Time(Option<Interval>),
     /// The lock is held.
     Locked {
         /// It was queued for.
@@ -127,6 +129,7 @@ const MOVED: u8 = 17;
 const KEPT: u8 = 18;
 const COMMITTED_LATE: u8 = 19;
 const SETTLED: u8 = 20;
+const TIME: u8 = 21;
 
 impl Answer {
     /// The version of the cluster from which on every program can read it.
@@ -134,6 +137,7 @@ impl Answer {
         match self {
             Answer::CommittedLate(..) => VERSION_OF_COMMIT_WAITS,
             Answer::Settled(_) => super::VERSION_OF_NEGOTIATION,
+            Answer::Time(_) => super::VERSION_OF_LENT_TIME,
             _ => 1,
         }
     }
@@ -178,6 +182,10 @@ impl Answer {
             Answer::Settled(at) => {
                 w.byte(SETTLED);
                 w.time(*at);
+            }
+            Answer::Time(interval) => {
+                w.byte(TIME);
+                words::write_interval(w, interval.as_ref());
             }
             Answer::Locked { waited, newer, held } => {
                 w.byte(LOCKED);
@@ -259,6 +267,7 @@ impl Answer {
             }
             CHANGED => Answer::Changed(words::read_option(r, |r| Ok((r.bytes("key")?, r.time("version")?)))?),
             SETTLED => Answer::Settled(r.time("settled")?),
+            TIME => Answer::Time(words::read_interval(r)?),
             LOCKED => {
                 let (waited, newer) = (words::read_flag(r)?, words::read_option(r, time)?);
                 Answer::Locked { waited, newer, held: r.number("locks held")? }

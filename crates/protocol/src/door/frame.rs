@@ -160,10 +160,7 @@ impl Frame {
         w.fixed(self.cluster);
         w.number(u64::from(self.from));
         w.number(u64::from(self.to));
-        words::write_option(w, self.claim.interval.as_ref(), |w, interval| {
-            w.fixed(interval.earliest_ns);
-            w.fixed(interval.latest_ns);
-        });
+        words::write_interval(w, self.claim.interval.as_ref());
         w.number(self.claim.accuses_ns);
         self.body.write(w);
         out
@@ -181,10 +178,7 @@ impl Frame {
         }
         let cluster = r.fixed("cluster")?;
         let (from, to) = (node(r)?, node(r)?);
-        let interval = words::read_option(r, |r| {
-            let (earliest_ns, latest_ns) = (r.fixed("earliest")?, r.fixed("latest")?);
-            if earliest_ns > latest_ns { Err(Short("interval")) } else { Ok(Interval { earliest_ns, latest_ns }) }
-        })?;
+        let interval = words::read_interval(r)?;
         let claim = Claim { interval, accuses_ns: r.number("accusation")? };
         let body = Body::read(r)?;
         r.end("end")?;

@@ -23,6 +23,8 @@ pub const VERSION_OF_SESSION_LOCKS: u16 = 3;
 pub const VERSION_OF_NEAR_READS: u16 = 3;
 /// The version of the cluster in which [`Request::Settled`] is new.
 pub const VERSION_OF_NEGOTIATION: u16 = 3;
+/// The version of the cluster in which [`Request::Time`] is new.
+pub const VERSION_OF_LENT_TIME: u16 = 3;
 
 mod answer;
 mod frame;

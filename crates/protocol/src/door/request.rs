@@ -1,4 +1,4 @@
-use super::{VERSION_OF_NEGOTIATION, VERSION_OF_SESSION_LOCKS, words};
+use super::{VERSION_OF_LENT_TIME, VERSION_OF_NEGOTIATION, VERSION_OF_SESSION_LOCKS, words};
 use crate::txn::staging::{read_part, write_part};
 use crate::txn::{Batch, LockMode, LockWait, Part, RangeId, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -98,6 +98,8 @@ pub enum Request {
         /// The asker has seen this, or wants nothing older: the answer is below it only where something is in the way.
         least: Timestamp,
     },
+    /// What time it is, by the clock of who leads.
+    Time,
     /// The advisory lock on a key; and whether the key has a version above a snapshot.
     Lock {
         /// For whom.
@@ -190,6 +192,7 @@ const STAGE: u8 = 12;
 const HOLD: u8 = 13;
 const KEEP: u8 = 14;
 const SETTLED: u8 = 15;
+const TIME: u8 = 16;
 
 fn write_look(w: &mut Writer<'_>, look: &Look) {
     w.time(look.snapshot);
@@ -266,6 +269,7 @@ impl Request {
         match self {
             Request::Hold { .. } | Request::Keep { .. } => VERSION_OF_SESSION_LOCKS,
             Request::Settled { .. } => VERSION_OF_NEGOTIATION,
+            Request::Time => VERSION_OF_LENT_TIME,
             _ => 1,
         }
     }
@@ -313,6 +317,7 @@ impl Request {
                 words::write_span(w, span);
                 w.time(*least);
             }
+            Request::Time => w.byte(TIME),
             Request::Lock { txn, key, mode, wait, newer_than, returned } => {
                 w.byte(LOCK);
                 words::write_txn(w, *txn);
@@ -398,6 +403,7 @@ impl Request {
                 Request::Changed { seen: seen.collect::<Result<_, Short>>()?, target }
             }
             SETTLED => Request::Settled { span: words::read_span(r)?, least: time(r)? },
+            TIME => Request::Time,
             LOCK => Request::Lock {
                 txn: words::read_txn(r)?,
                 key: r.bytes("key")?,

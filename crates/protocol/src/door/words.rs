@@ -5,6 +5,7 @@ use crate::txn::{Batch, Cause, LockMode, Refusal, Span, TxnId};
 use crate::txn::{codec, staging};
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
+use clock::Interval;
 
 pub(super) fn read_flag(r: &mut Reader) -> Result<bool, Short> {
     match r.byte("flag")? {
@@ -26,6 +27,20 @@ pub(super) fn read_option<T>(
     read: impl FnOnce(&mut Reader) -> Result<T, Short>,
 ) -> Result<Option<T>, Short> {
     if read_flag(r)? { read(r).map(Some) } else { Ok(None) }
+}
+
+pub(super) fn write_interval(w: &mut Writer<'_>, interval: Option<&Interval>) {
+    write_option(w, interval, |w, interval| {
+        w.fixed(interval.earliest_ns);
+        w.fixed(interval.latest_ns);
+    });
+}
+
+pub(super) fn read_interval(r: &mut Reader) -> Result<Option<Interval>, Short> {
+    read_option(r, |r| {
+        let (earliest_ns, latest_ns) = (r.fixed("earliest")?, r.fixed("latest")?);
+        if earliest_ns > latest_ns { Err(Short("interval")) } else { Ok(Interval { earliest_ns, latest_ns }) }
+    })
 }
 
 pub(super) fn write_span(w: &mut Writer<'_>, span: &Span) {

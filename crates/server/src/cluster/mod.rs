@@ -325,7 +325,7 @@ impl<E: Engine> Kv for ClusterNode<E> {
         }
         let now = inner.clock.read();
         let txn = node::cluster::Transaction::begin(&inner.member, &now, &convert::begin(options));
-        Ok(KvTransaction::new(inner.clone(), txn.map_err(convert::error)?, &now, options))
+        Ok(KvTransaction::new(inner.clone(), txn.map_err(convert::error)?, &inner.clock.shown(now), options))
     }
     fn unique_id(&self) -> u64 {
         self.inner.member.unique_id()
@@ -337,7 +337,8 @@ impl<E: Engine> Kv for ClusterNode<E> {
         Some(self.inner.charter().cluster)
     }
     fn now_us(&self) -> i64 {
-        i64::try_from(self.inner.clock.read().interval.middle_ns() / 1000).unwrap_or(i64::MAX)
+        let now = self.inner.clock.shown(self.inner.clock.read());
+        i64::try_from(now.interval.middle_ns() / 1000).unwrap_or(i64::MAX)
     }
     fn monotonic_us(&self) -> i64 {
         self.inner.monotonic_us()

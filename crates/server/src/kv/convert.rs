@@ -24,6 +24,7 @@ pub(crate) fn begin(options: &theirs::BeginOptions) -> node::BeginOptions {
         read_only: options.read_only,
         as_of: options.as_of,
         session: options.session,
+        if_refused: if options.is_asked_for { node::IfRefused::WhenItReads } else { node::IfRefused::Token },
     }
 }
 

@@ -28,6 +28,10 @@ impl NodeClock {
         let reading = self.source.read();
         if reading.status == Status::Unknown && self.alone { stand_in(reading) } else { reading }
     }
+    /// What to show as the time of day: the system clock where nothing at all is known. Nothing is decided by it.
+    pub fn shown(&self, reading: Reading) -> Reading {
+        if reading.status == Status::Unknown { stand_in(reading) } else { reading }
+    }
     /// Half the width of the bound, nanoseconds, if the source gives one.
     pub fn error_ns(&self) -> Option<u64> {
         let reading = self.source.read();

@@ -19,7 +19,7 @@ mod kernel;
 pub use daemon::{Daemon, Health};
 pub use kernel::{Kernel, MIDNIGHT_NS};
 
-use clock::{Interval, Reading};
+use clock::{Interval, Reading, Status};
 use clocksource::{Anchor, Event, Leap, Tracker};
 use kernel::clock_name_ns;
 
@@ -47,6 +47,11 @@ pub enum ClockKind {
         /// The error that it states, microseconds.
         error_us: u64,
     },
+    /// It says that it is disrupted, for the whole run, and is off by as much.
+    Lost {
+        /// How far it is ahead, microseconds.
+        offset_us: i64,
+    },
 }
 
 impl ClockKind {
@@ -54,6 +59,8 @@ impl ClockKind {
     pub fn keeps_its_bound(self) -> bool {
         match self {
             ClockKind::Exact | ClockKind::Honest => true,
+            // It states nothing.
+            ClockKind::Lost { .. } => true,
             ClockKind::Lying | ClockKind::Set => false,
             ClockKind::Fixed { offset_us, error_us } => offset_us.unsigned_abs() <= error_us,
         }
@@ -148,7 +155,7 @@ impl SimClock {
         (self.tracker, self.anchor, self.moved) = (Tracker::default(), Anchor::UNKNOWN, false);
         self.blind(self.blind);
         self.daemon.restart();
-        let steady = matches!(self.kind, ClockKind::Exact | ClockKind::Fixed { .. });
+        let steady = matches!(self.kind, ClockKind::Exact | ClockKind::Fixed { .. } | ClockKind::Lost { .. });
         let reach = if steady { 0 } else { 500_000_000 };
         self.kernel.boot(now, rng.below(2 * reach + 1).cast_signed() - reach.cast_signed());
         self.poll(now, rng)
@@ -157,7 +164,7 @@ impl SimClock {
     /// The poller asks the daemon.
     pub fn poll(&mut self, now: u64, rng: &mut Rng) -> Vec<Event> {
         let mut events = Vec::new();
-        if matches!(self.kind, ClockKind::Exact | ClockKind::Set | ClockKind::Fixed { .. }) {
+        if matches!(self.kind, ClockKind::Exact | ClockKind::Set | ClockKind::Fixed { .. } | ClockKind::Lost { .. }) {
             return events;
         }
         let answer = self.daemon.answer(&mut self.kernel, now, rng).map(|mut m| {
@@ -197,6 +204,11 @@ impl SimClock {
                 let error_ns = error_us * 1_000;
                 let (earliest_ns, latest_ns) = (real_ns.saturating_sub(error_ns), real_ns.saturating_add(error_ns));
                 Reading { interval: Interval { earliest_ns, latest_ns }, ..stated(0) }
+            }
+            ClockKind::Lost { offset_us } => {
+                let real_ns = real_ns.saturating_add_signed(offset_us * 1_000);
+                let interval = Interval { earliest_ns: real_ns, latest_ns: real_ns };
+                Reading { interval, status: Status::Disrupted, ..stated(0) }
             }
             ClockKind::Honest | ClockKind::Lying => {
                 let asleep_ns =
@@ -243,7 +255,7 @@ impl SimClock {
         let up_to = |rng: &mut Rng, reach: u64| rng.below(2 * reach + 1).cast_signed() - reach.cast_signed();
         let reach = rng.pick(&[2_000_000, 300_000_000, 3_000_000_000]).unwrap_or(0);
         match (self.kind, rng.below(8)) {
-            (ClockKind::Exact | ClockKind::Fixed { .. }, _) => None,
+            (ClockKind::Exact | ClockKind::Fixed { .. } | ClockKind::Lost { .. }, _) => None,
             (ClockKind::Set, _) if self.alone => Some(Trouble::Step(up_to(rng, 10 * reach))),
             // Commits wait until the clock has caught up, and a run has to end.
             (ClockKind::Set, _) => Some(Trouble::Step(up_to(rng, reach))),

@@ -186,8 +186,11 @@ impl Session {
             // What it begins as only asks.
             options.consistency = Consistency::None;
         } else if task.past_us > 0 {
-            let at = now.interval.earliest().physical_us().saturating_sub(task.past_us);
-            options.as_of = Some(Timestamp::new(at, 0));
+            let at = match turn.member.in_doubt(&now) {
+                true => turn.member.ago(&now, task.past_us),
+                false => Timestamp::new(now.interval.earliest().physical_us().saturating_sub(task.past_us), 0),
+            };
+            options.as_of = Some(at);
         } else if stale && only_reads {
             options.as_of = Some(turn.member.freshest_alone(&now, self.token));
         }
@@ -295,6 +298,14 @@ type Polled = Poll<Result<Option<Timestamp>, TxnError>>;
 impl Running {
     /// One step; `Some` when the transaction committed.
     fn deed(&mut self, deed: &Deed, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Polled {
+        // What writes before it has read is certified from its snapshot on.
+        if !self.committing && !matches!(deed, Deed::Negotiate) {
+            match self.txn.place(&turn.place.now, turn.waker) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(())) => {}
+            }
+        }
         match deed {
             Deed::Plain(step) => self.step(step, system, turn),
             Deed::Negotiate => self.negotiate(turn),
@@ -348,8 +359,11 @@ impl Running {
     /// All leaders are asked at once for the whole of what anybody reads.
     fn negotiate(&mut self, turn: &mut Turn<'_, '_>) -> Polled {
         let now = turn.place.now;
-        let earliest_us = now.interval.earliest().physical_us();
-        let least = Timestamp::new(earliest_us.saturating_sub(self.past_us), 0).max(self.options.token);
+        let ago = match turn.member.in_doubt(&now) {
+            true => turn.member.ago(&now, self.past_us),
+            false => Timestamp::new(now.interval.earliest().physical_us().saturating_sub(self.past_us), 0),
+        };
+        let least = ago.max(self.options.token);
         let at = match self.txn.negotiate(&now, &[Bytes::new()..Bytes::new()], least, turn.waker) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),

@@ -179,6 +179,7 @@ impl Session {
             deadline: self.deadline.clone(),
             session: Some(self.backend.number),
             lock_timeout: self.backend.lock_timeout.clone(),
+            is_asked_for: true,
         }
     }
 

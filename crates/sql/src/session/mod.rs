@@ -65,7 +65,7 @@ use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SHOWN_QUERY_BYTES_MAX, SessionState};
 use crate::syntax::{AsOf, Modes};
-use crate::transaction::{BeginOptions, Consistency, Interrupt, KvError, Patience};
+use crate::transaction::{BeginOptions, Interrupt, Patience};
 use crate::types::SettingSource;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::work::{Limits, Pace, Purse};
@@ -441,13 +441,8 @@ fn find_database(
     name: &str,
     patience: &Patience,
 ) -> Result<(Arc<catalog::Database>, Arc<catalog::Snapshot>, Timestamp), SqlError> {
-    let mut txn = match db.kv.begin(&BeginOptions::default()) {
-        // A session can be opened on a node whose clock is not to be trusted: what it asks for says what it needs of the clock.
-        Err(KvError::ClockUnavailable(_)) => {
-            db.kv.begin(&BeginOptions { consistency: Consistency::Token, ..BeginOptions::default() })?
-        }
-        begun => begun?,
-    };
+    // A session can be opened on a node whose clock is not to be trusted: what it asks for says what it needs of the clock.
+    let mut txn = db.kv.begin(&BeginOptions::default())?;
     let (catalog, at) = match db.catalog.look(db.kv.as_ref(), patience, txn.as_mut(), None, Wait::Hasty) {
         Err(error) if is_out_of_reach(&error) => {
             match db.catalog.newest().filter(|(catalog, _)| catalog.database(name).is_some()) {

@@ -133,6 +133,8 @@ pub struct BeginOptions {
     pub lock_timeout: LockTimeout,
     /// The session that it is of: see [`Kv::look_at_row_waits`].
     pub session: Option<u64>,
+    /// Somebody asked for this consistency: where the clock cannot give it the first operation that needs a snapshot is refused. What is begun beside, and nobody asked for, is `token` then.
+    pub is_asked_for: bool,
 }
 
 /// What a lock on a row keeps others from, from weak to strong: PostgreSQL's four modes.

@@ -1,10 +1,10 @@
 //! How a transaction begins, and where its snapshot lies.
 
 use super::{BeginOptions, Consistency, Draft, Member, Op, Stats, Transaction, TxnError};
-use crate::options::{SnapshotAge, Wanted};
+use crate::options::{IfRefused, SnapshotAge, Wanted};
 use clock::{Reading, Timestamp};
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Poll, Waker, ready};
 use store::Engine;
 
 /// Snapshots that are tuned are at most so old, microseconds.
@@ -12,16 +12,17 @@ const SNAPSHOT_AGE_US_MAX: u64 = 1_000_000;
 
 impl<E: Engine> Member<E> {
     /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
-    fn present(&self, now: &Reading, mode: Consistency, wanted: Wanted, token: Timestamp) -> (Timestamp, Timestamp) {
-        // What is read at a leader holds its writers back up to there: a clock that was proved wrong would do that to all of them.
-        let by_peers = self.watch().present_by_peers(now).filter(|_| !self.sabotage().read_ahead_of_peers());
-        let earliest = by_peers.unwrap_or_else(|| now.interval.earliest());
-        let last = if by_peers.is_some() { Timestamp::MIN } else { self.clock_last() };
+    pub(super) fn present(
+        &self,
+        now: &Reading,
+        mode: Consistency,
+        wanted: Wanted,
+        token: Timestamp,
+    ) -> (Timestamp, Timestamp) {
+        let earliest = now.interval.earliest();
+        let last = self.clock_last();
         let hybrid = last.max(earliest).max(token);
-        let aged = |present: Timestamp| match self.age_us(now, wanted.snapshot_age) {
-            0 => present,
-            us => Timestamp::new(present.physical_us().saturating_sub(us), 0),
-        };
+        let aged = |present: Timestamp| self.aged(now, present, wanted);
         match mode {
             Consistency::None => {
                 // Whoever is asked for an age that is tuned holds the core, too.
@@ -34,6 +35,14 @@ impl<E: Engine> Member<E> {
                 (now.trusted().map_or(hybrid, |interval| interval.latest()).max(token), Timestamp::MIN)
             }
             Consistency::Hybrid | Consistency::Auto => (hybrid, wanted.uncertainty.limit(now, hybrid)),
+        }
+    }
+
+    /// This present, or as much before it as the transaction wants.
+    pub(super) fn aged(&self, now: &Reading, present: Timestamp, wanted: Wanted) -> Timestamp {
+        match self.age_us(now, wanted.snapshot_age) {
+            0 => present,
+            us => Timestamp::new(present.physical_us().saturating_sub(us), 0),
         }
     }
 
@@ -75,23 +84,37 @@ impl<E: Engine> Transaction<E> {
     /// The clock cannot give the consistency asked for; the token or the snapshot lies in the future.
     pub fn begin(member: &Arc<Member<E>>, now: &Reading, options: &BeginOptions) -> Result<Self, TxnError> {
         let wanted = options.wanted();
-        let mode = if options.as_of.is_some() { Consistency::None } else { member.settle(now, wanted)? };
+        let settled = match options.as_of {
+            Some(_) => Ok(Consistency::None),
+            None => member.settle(now, wanted),
+        };
+        let (mode, is_refused) = settle_as(settled, wanted, options.if_refused)?;
         // `none` waits for no token; it takes one that is past for what its session has seen.
         let asked = if mode == Consistency::None { Timestamp::MIN } else { options.token };
         let token = if options.as_of.is_some() { Timestamp::MIN } else { options.token };
-        member.admit(now, asked)?;
+        let doubts = member.in_doubt(now);
+        let is_placed = !is_refused && (!doubts || Self::goes_by_this_clock(mode, options));
         let (snapshot, limit) = match options.as_of {
             Some(at) => (at, Timestamp::MIN),
-            None => member.present(now, mode, wanted, token),
+            // Nothing was read yet: it counts from what its session has seen.
+            None if !is_placed => (asked, Timestamp::MIN),
+            None => {
+                member.admit(now, asked)?;
+                member.present(now, mode, wanted, token)
+            }
         };
+        let is_placed = is_placed || options.as_of.is_some_and(|at| at <= member.resolved_at_most(now));
         // What was shown here is no future, wherever the clock was set back to.
-        if options.as_of.is_some_and(|at| at > member.visible() && now.interval.is_future(at)) {
+        if !doubts && options.as_of.is_some_and(|at| at > member.visible() && now.interval.is_future(at)) {
             let reason = format!("it lies in the future: true time is at most {}", now.interval.latest());
             return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason, key: None });
         }
         member.counters().txn_begins.one();
-        member.look().collection.open(snapshot);
-        let floor = if mode == Consistency::Strict { now.interval.latest().max(asked) } else { asked };
+        let is_open = is_placed || options.as_of.is_some();
+        if is_open {
+            member.look().collection.open(snapshot);
+        }
+        let floor = if mode == Consistency::Strict && !is_refused { now.interval.latest().max(asked) } else { asked };
         let limit = if member.sabotage().skip_uncertainty() { Timestamp::MIN } else { limit };
         Ok(Transaction {
             member: member.clone(),
@@ -101,6 +124,12 @@ impl<E: Engine> Transaction<E> {
             token,
             floor,
             snapshot,
+            is_placed,
+            is_refused,
+            if_refused: options.if_refused,
+            is_open,
+            told: None,
+            borrowing: None,
             limit,
             caught_up: Vec::new(),
             answered_by: member.look().me(),
@@ -111,6 +140,7 @@ impl<E: Engine> Transaction<E> {
             skip_mark: None,
             call: None,
             asked: None,
+            moves_above: None,
             refreshing: None,
             negotiating: None,
             reply: None,
@@ -129,31 +159,75 @@ impl<E: Engine> Transaction<E> {
         if !self.draft.begins_anew(now, self.locked) {
             return Ok(());
         }
-        self.mode = self.member.settle(now, self.wanted)?;
+        let settled = self.member.settle(now, self.wanted);
+        (self.mode, self.is_refused) = settle_as(settled, self.wanted, self.if_refused)?;
+        if self.is_refused {
+            self.is_placed = false;
+            return Ok(());
+        }
         if self.mode == Consistency::Strict {
             self.floor = self.floor.max(now.interval.latest());
         }
         self.stats.consistency = self.mode;
-        let wanted = if self.locked { self.wanted_now() } else { self.wanted };
-        let (snapshot, limit) = self.member.present(now, self.mode, wanted, self.token);
         self.draft.reads.forget_uncertified();
+        self.caught_up.clear();
+        let mode = self.mode;
+        if matches!(mode, Consistency::Token | Consistency::None) && self.member.in_doubt(now) {
+            (self.is_placed, self.limit) = (false, Timestamp::MIN);
+            return Ok(());
+        }
+        let wanted = if self.locked { self.wanted_now() } else { self.wanted };
+        let (snapshot, limit) = self.member.present(now, mode, wanted, self.token);
+        self.is_placed = true;
         self.move_to(snapshot);
         self.limit = limit;
-        self.caught_up.clear();
+        Ok(())
+    }
+
+    /// Whether its snapshot is this node's to give, in doubt or not: what needs the bound was settled, and may do without one.
+    fn goes_by_this_clock(mode: Consistency, options: &BeginOptions) -> bool {
+        options.as_of.is_none() && !matches!(mode, Consistency::Token | Consistency::None)
+    }
+
+    /// Settles anew what was refused; what needs the bound has its snapshot then.
+    pub(super) fn settle_again(&mut self, now: &Reading) -> Result<(), TxnError> {
+        if !self.is_refused {
+            return Ok(());
+        }
+        self.mode = self.member.settle(now, self.wanted)?;
+        (self.is_refused, self.stats.consistency) = (false, self.mode);
+        self.member.admit(now, self.token)?;
+        if self.mode == Consistency::Strict {
+            self.floor = self.floor.max(now.interval.latest());
+        }
+        let (snapshot, limit) = self.member.present(now, self.mode, self.wanted, self.token);
+        self.limit = if self.member.sabotage().skip_uncertainty() { Timestamp::MIN } else { limit };
+        self.is_placed = true;
+        self.move_to(snapshot);
         Ok(())
     }
 
     /// As the transaction wants it, without an age: whoever has waited for a lock, or moves up, is to see what was done meanwhile.
-    fn wanted_now(&self) -> Wanted {
+    pub(super) fn wanted_now(&self) -> Wanted {
         Wanted { snapshot_age: SnapshotAge::Present, ..self.wanted }
     }
 
     /// Moves the snapshot to the present, at least to `least`, if nothing read so far changed in between.
     pub(super) fn refresh(&mut self, now: &Reading, least: Timestamp, why: &'static str, waker: &Waker) -> Op<()> {
         if self.refreshing.is_none() {
-            let target =
-                self.member.present(now, self.mode, self.wanted_now(), self.token).0.max(least).max(self.snapshot);
-            if let Err(refused) = self.member.admit(now, target) {
+            let least = *self.moves_above.get_or_insert(least);
+            let lent = ready!(self.present_lent(now, waker));
+            self.moves_above = None;
+            let lent = match lent {
+                Ok(lent) => lent,
+                Err(why) => return Poll::Ready(Err(why)),
+            };
+            // Whoever leads serves within its lease, whatever was lent.
+            let own = || self.member.present(now, self.mode, self.wanted_now(), self.token).0;
+            let target = lent.unwrap_or_else(own).max(least).max(self.snapshot);
+            if lent.is_none()
+                && let Err(refused) = self.member.admit(now, target)
+            {
                 return Poll::Ready(Err(refused));
             }
             self.begin_refresh(target);
@@ -177,5 +251,18 @@ impl<E: Engine> Transaction<E> {
         self.member.counters().txn_refreshes.one();
         self.move_to(target);
         Poll::Ready(Ok(()))
+    }
+}
+
+/// The mode, and whether it is refused; `Err`: at once.
+fn settle_as(
+    settled: Result<Consistency, TxnError>,
+    wanted: Wanted,
+    if_refused: IfRefused,
+) -> Result<(Consistency, bool), TxnError> {
+    match (settled, if_refused) {
+        (Err(TxnError::ClockUnavailable(_)), IfRefused::WhenItReads) => Ok((wanted.consistency, true)),
+        (Err(TxnError::ClockUnavailable(_)), IfRefused::Token) => Ok((Consistency::Token, false)),
+        (settled, _) => Ok((settled?, false)),
     }
 }

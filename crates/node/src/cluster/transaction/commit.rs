@@ -1,6 +1,7 @@
 //! The end of a transaction.
 
 use super::super::commit::COMMIT_US;
+use super::super::lent::Told;
 use super::super::stage::{Divided, record_bytes};
 use super::{Op, Reply, Transaction, TxnError};
 use crate::watch::Watch;
@@ -27,7 +28,15 @@ impl<E: Engine> Transaction<E> {
                 self.end();
                 return Poll::Ready(Ok(self.snapshot));
             }
-            if let Err(why) = self.send_commit(now, waker) {
+            if let Err(why) = self.settle_again(now) {
+                self.rollback();
+                return Poll::Ready(Err(why));
+            }
+            let latest = match self.latest_for_commit(now, waker) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(latest) => latest,
+            };
+            if let Err(why) = latest.and_then(|latest| self.send_commit(now, latest, waker)) {
                 self.rollback();
                 return Poll::Ready(Err(why));
             }
@@ -35,25 +44,29 @@ impl<E: Engine> Transaction<E> {
         let Some(reply) = self.reply.clone() else { return Poll::Pending };
         let Some(result) = reply.poll(waker) else { return Poll::Pending };
         self.stats.commit_wait = reply.wait();
-        if result.is_ok() {
+        // Of a clock that is in doubt nothing is learned.
+        if result.is_ok() && self.told.is_none() {
             self.member.look().took(reply.age_us(now.interval.earliest()));
         }
         self.conclude(result.is_ok());
         Poll::Ready(result.map_err(TxnError::from))
     }
 
-    fn send_commit(&mut self, now: &Reading, waker: &Waker) -> Result<(), TxnError> {
-        let Some(interval) = now.trusted() else {
-            return Err(untrusted());
-        };
+    /// `latest`: true time is at most this, and who said so.
+    fn send_commit(
+        &mut self,
+        now: &Reading,
+        (latest, told): (Timestamp, Option<Told>),
+        waker: &Waker,
+    ) -> Result<(), TxnError> {
         let txn = self.id_or_new();
         let sabotage = self.member.sabotage();
         let mut batch = self.draft.take_batch(txn, sabotage);
         if !sabotage.without_until() {
-            batch.until = Some(Timestamp::new(interval.latest().physical_us() + COMMIT_US, 0));
+            batch.until = Some(Timestamp::new(latest.physical_us() + COMMIT_US, 0));
         }
         let reply = Arc::new(Reply::new(waker));
-        reply.began(interval.earliest());
+        reply.began(now.interval.earliest());
         self.reply = Some(reply.clone());
         let floor = self.floor.max(self.snapshot);
         let mut core = self.member.lock();
@@ -76,7 +89,7 @@ impl<E: Engine> Transaction<E> {
         let divided = Divided::of(batch, &routes, &limits);
         let mut core = self.member.lock();
         match divided.is_staged() {
-            true => core.stage(now, txn, floor, divided, &reply),
+            true => core.stage(now, txn, floor, divided, &reply, told),
             false => core.commit(now, txn, floor, divided.batches, &reply, 0),
         }
         core.run(now).map_err(TxnError::from)
@@ -85,7 +98,9 @@ impl<E: Engine> Transaction<E> {
     /// Whether a commit that is pending now may wait for nobody knows how long to be shown. Cheap.
     pub fn is_held_back(&self, now: &Reading) -> bool {
         let set_back = || Watch::set_back_ns(self.member.options(), now, self.member.clock_last()) > 0;
-        !self.ended && !self.member.sabotage().skip_rule_one() && (now.trusted().is_none() || set_back())
+        let doubts = || self.borrowing.is_some() || self.member.in_doubt(now);
+        let held = || now.trusted().is_none() || set_back() || doubts();
+        !self.ended && !self.member.sabotage().skip_rule_one() && held()
     }
 
     /// Ends the wait for a commit that is certain and held back for nobody knows how long; the error says what became of it. `None`: it is not
@@ -94,8 +109,16 @@ impl<E: Engine> Transaction<E> {
         if !self.is_held_back(now) {
             return None;
         }
-        let at = self.reply.as_ref()?.committed_at()?;
         let (level, reason) = self.member.clock_level_of(now);
+        let Some(reply) = &self.reply else {
+            // It asks what time it is, and was not sent.
+            self.rollback();
+            let why = format!(
+                "the clock is {level} ({reason}), and no other node has said what time it is yet: nothing was written, run the transaction again later"
+            );
+            return Some(TxnError::ClockUnavailable(why));
+        };
+        let at = reply.committed_at()?;
         self.conclude(true);
         Some(TxnError::Unacknowledged { at, clock: format!("the clock is {level} ({reason})") })
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::Returned;
 use protocol::txn::{LockMode, LockWait, MAX_LOCKS_PER_TXN, Waiter};
-use std::task::{Poll, Waker};
+use std::task::{Poll, Waker, ready};
 use store::Engine;
 
 /// A lock that was granted.
@@ -44,9 +44,10 @@ impl<E: Engine> Transaction<E> {
 
     fn lock_newest(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         let why = "a locked row is newer than the snapshot";
-        let newer = match self.refreshing {
-            Some(_) => Some(self.snapshot),
-            None => match self.take_lock(now, key, mode, when, Some(self.snapshot), waker) {
+        ready!(self.place(now, waker)?);
+        let newer = match self.is_refreshing() {
+            true => Some(self.snapshot),
+            false => match self.take_lock(now, key, mode, when, Some(self.snapshot), waker) {
                 // What the one before it did may be beside the row: a statement that goes by what is, not by what was, looks at that.
                 Poll::Ready(Ok(Some(Taken { waited: true, newer: None })))
                     if mode == LockMode::Update && self.draft.isolation == Isolation::ReadCommitted =>

@@ -90,8 +90,11 @@ impl<E: Engine> Transaction<E> {
         let chosen = round.chosen.unwrap_or(least);
         self.negotiating = None;
         core.counters.snapshots_negotiated.one();
+        let now = now.read();
+        let doubts = core.in_doubt(&now);
         drop(core);
         // A leader whose clock is ahead of its bound would have a future read. Of what is the future the time says at which the answers are there, not the one at which they were asked for.
-        Poll::Ready(Ok(chosen.min(now.read().interval.latest())))
+        // A clock that is in doubt says nothing of that.
+        Poll::Ready(Ok(if doubts { chosen } else { chosen.min(now.interval.latest()) }))
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Look, Seen};
 use protocol::txn::Span;
-use std::task::{Poll, Waker};
+use std::task::{Poll, Waker, ready};
 use store::Engine;
 
 impl<E: Engine> Transaction<E> {
@@ -36,6 +36,7 @@ impl<E: Engine> Transaction<E> {
         if self.draft.past {
             return Poll::Ready(Ok(()));
         }
+        ready!(self.place(now, waker)?);
         while since < self.snapshot {
             let (start, target) = (key.clone(), self.snapshot);
             let request = || Request::Changed { seen: vec![Seen { start, end: None, since }], target };
@@ -66,11 +67,12 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
+        ready!(self.place(now, waker)?);
         loop {
             if let Some(own) = self.draft.buffer.get(key) {
                 return Poll::Ready(Ok(own.cloned()));
             }
-            if self.refreshing.is_some() {
+            if self.is_refreshing() {
                 match self.uncertain(now, self.snapshot, keep, waker) {
                     Poll::Ready(Ok(_)) => continue,
                     other => return other.map(|done| done.map(|_| None)),
@@ -103,6 +105,7 @@ impl<E: Engine> Transaction<E> {
         if let Some(own) = self.draft.buffer.get(key) {
             return Poll::Ready(Ok(own.is_some()));
         }
+        ready!(self.place(now, waker)?);
         let request = || Request::Present { key: Bytes::copy_from_slice(key) };
         match self.ask(now, |routes| routes.of_key(key), request, waker) {
             Poll::Pending => Poll::Pending,
@@ -159,8 +162,9 @@ impl<E: Engine> Transaction<E> {
         if span.start >= span.end {
             return Poll::Ready(Ok(Chunk::default()));
         }
+        ready!(self.place(now, waker)?);
         loop {
-            if self.refreshing.is_some() {
+            if self.is_refreshing() {
                 match self.uncertain(now, self.snapshot, keep, waker) {
                     Poll::Ready(Ok(())) => continue,
                     other => return other.map(|done| done.map(|()| Chunk::default())),

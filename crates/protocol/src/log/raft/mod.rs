@@ -86,8 +86,8 @@ pub use error::{ChangeError, DecodeError, Error, Refused};
 pub use ids::{GroupId, Member, RecordNumber, ReplicaId, StoreId};
 pub use input::{Change, Input};
 pub use options::{
-    APPEND_BYTES_MAX, APPENDS_INFLIGHT_MAX, CHUNK_BYTES_MAX, COMMITTED_BYTES_MAX, LOST_TERMS_MAX, MEMBERS_MAX, Options,
-    PAYLOAD_BYTES_MAX, RECORDS_WAITING_MAX, UNCOMMITTED_BYTES_MAX,
+    APPEND_BYTES_MAX, APPENDS_INFLIGHT_MAX, CHUNK_BYTES_MAX, CLOSE_AFTER_US, COMMITTED_BYTES_MAX, LOST_TERMS_MAX,
+    MEMBERS_MAX, Options, PAYLOAD_BYTES_MAX, RECORDS_WAITING_MAX, UNCOMMITTED_BYTES_MAX,
 };
 pub use outputs::{Committed, Configuration, Fate, Outputs, Proposed, Record, Role, RoleChange, SnapshotTask};
 pub use recovery::Recovery;

@@ -2,6 +2,8 @@
 
 use super::ids::StoreId;
 
+/// How far behind now timestamps are closed unless it is said otherwise, microseconds.
+pub const CLOSE_AFTER_US: u64 = 3_000_000;
 /// A payload of more bytes is refused: larger transactions travel in parts.
 pub const PAYLOAD_BYTES_MAX: usize = 4 << 20;
 /// Entries of one append message, in bytes, at most (or one entry).
@@ -59,7 +61,7 @@ impl Options {
             quiet_ticks: 10,
             ask_ticks: 5,
             promise_us: 3_000_000,
-            close_after_us: 3_000_000,
+            close_after_us: CLOSE_AFTER_US,
             snapshot_bytes_per_tick: 4 << 20,
             snapshot_retry_ticks: 20,
         }

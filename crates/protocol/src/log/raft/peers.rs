@@ -76,9 +76,12 @@ impl Replicas {
     }
 
     pub(super) fn asked(&mut self, now: &Reading, from: StoreId, ask: Ask) {
-        let store = &mut self.store;
-        let Some(interval) = now.trusted().filter(|_| store.is_neighbour(from)) else { return };
+        if !self.store.is_neighbour(from) {
+            return;
+        }
+        // Who has no clock promises nothing; what the other's groups have closed it hears all the same.
         self.hear(from, &ask.word);
+        let Some(interval) = now.trusted() else { return };
         let store = &mut self.store;
         let most = Timestamp::new(interval.latest().physical_us() + store.options.promise_us, 0);
         let record = match store.promises.extend(from, ask.until.min(most)) {
