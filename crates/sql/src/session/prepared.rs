@@ -77,8 +77,7 @@ impl Prepared {
     }
     /// Where its time is a parameter: the plan of the time that was bound last. Some clients ask for a statement's shape behind its Bind.
     pub(super) fn bound_plan(&self) -> Option<Arc<dyn Plan>> {
-        self.time_parameter()?;
-        self.plan.lock().as_ref().map(|current| current.made.plan.clone())
+        self.time_parameter().and_then(|_| self.plan.lock().as_ref().map(|current| current.made.plan.clone()))
     }
     /// The next plan may have another shape: nobody was told of this one's.
     pub(super) fn forget_plan(&self) {
