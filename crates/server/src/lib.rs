@@ -9,6 +9,8 @@
 
 pub mod cluster;
 pub mod connection;
+#[cfg(test)]
+mod distance;
 pub mod garbage;
 pub mod health;
 pub mod http;
