@@ -39,6 +39,8 @@ switches! {
     forget_references: set_forget_references,
     /// Commits certify nothing that they write: the last committer wins.
     skip_write_certification: set_skip_write_certification,
+    /// What was asked for ahead counts whatever the snapshot is by now.
+    ahead_at_any_snapshot: set_ahead_at_any_snapshot,
     /// Commits are acknowledged when they are proposed.
     ack_before_durable: set_ack_before_durable,
     /// Readers do not wait for writes in flight.

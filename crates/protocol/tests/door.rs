@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use clock::{Interval, Timestamp};
 use proptest::prelude::*;
-use protocol::door::{Answer, Body, Claim, CommitWait, Frame, FrameError, Held, Look, Place, Request, Returned, Seen};
+use protocol::door::{
+    Answer, Body, Claim, CommitWait, Found, Frame, FrameError, Held, LockedKey, Look, Place, Request, Returned, Seen,
+};
 use protocol::txn::{Batch, Cause, LockMode, LockWait, Part, RangeId, Read, Refusal, Span, TxnId, Write};
 
 fn at(n: u64) -> Timestamp {
@@ -131,6 +133,32 @@ fn bodies() -> Vec<Body> {
         Body::Request { id: 8, range: RangeId(9), request: Request::Time },
         Body::Answer { id: 8, answer: Answer::Time(Some(Interval { earliest_ns: 5, latest_ns: 6 })) },
         Body::Answer { id: 8, answer: Answer::Time(None) },
+        Body::Request { id: 8, range: RangeId(9), request: Request::GetMany { keys: vec![key("a"), key("b")], look } },
+        Body::Request {
+            id: 8,
+            range: RangeId(9),
+            request: Request::LockMany {
+                txn,
+                keys: vec![key("a"), key("b")],
+                mode: LockMode::NoKeyUpdate,
+                newer_than: Some(at(3)),
+                returned: Returned { round: 4, kept: 2 },
+            },
+        },
+        Body::Answer {
+            id: 8,
+            answer: Answer::Values(vec![
+                Found { version: Some((at(4), Some(key("1")))), newer: None },
+                Found { version: None, newer: Some(at(6)) },
+            ]),
+        },
+        Body::Answer {
+            id: 8,
+            answer: Answer::LockedMany {
+                keys: vec![LockedKey { newer: Some(at(4)), present: true }, LockedKey { newer: None, present: false }],
+                held: 3,
+            },
+        },
     ];
     requests.chain(answers).chain(others).chain(later).collect()
 }

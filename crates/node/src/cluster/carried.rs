@@ -46,7 +46,7 @@ impl<E: Engine> Core<E> {
     pub fn carry(&mut self, call: u64, to: NodeId, request: &Request) {
         let Some(Owner::Relay(..)) = self.gateway.calls.get(&call).map(|call| &call.owner) else { return };
         let txns: Vec<TxnId> = match request {
-            Request::Lock { txn, .. } | Request::Hold { txn, .. } => vec![*txn],
+            Request::Lock { txn, .. } | Request::LockMany { txn, .. } | Request::Hold { txn, .. } => vec![*txn],
             Request::Keep { held } => held.iter().map(|held| held.txn).collect(),
             _ => return,
         };
@@ -99,7 +99,7 @@ impl<E: Engine> Core<E> {
     /// Invariant 3: of a row's lock what was asked for before a round ends; of a session's whatever is asked, as its next request has a number of its own and is asked for anew.
     fn ask_no_more(&mut self, txn: TxnId, returned: Option<Returned>) {
         let over = |request: &Request| match request {
-            Request::Lock { txn: of, returned: then, .. } => {
+            Request::Lock { txn: of, returned: then, .. } | Request::LockMany { txn: of, returned: then, .. } => {
                 *of == txn && returned.is_none_or(|returned| then.round < returned.round)
             }
             Request::Hold { txn: of, .. } => *of == txn,

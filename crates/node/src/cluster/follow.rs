@@ -100,7 +100,7 @@ impl<E: Engine> Core<E> {
         range: RangeId,
         request: &Request,
     ) -> Result<Option<Answer>, StoreError> {
-        let (Request::Get { look, .. } | Request::Scan { look, .. }) = request else { return Ok(None) };
+        let Some(look) = request.look() else { return Ok(None) };
         let snapshot = look.snapshot;
         // What is uncertain is known to the leader only.
         if look.limit > snapshot {
@@ -110,7 +110,7 @@ impl<E: Engine> Core<E> {
             return Ok(None);
         }
         let answer = self.look_up(range, request)?;
-        Ok(answer.filter(|answer| matches!(answer, Answer::Value { .. } | Answer::Rows { .. })))
+        Ok(answer.filter(|answer| matches!(answer, Answer::Value { .. } | Answer::Values(_) | Answer::Rows { .. })))
     }
 }
 

@@ -242,7 +242,7 @@ impl<E: Engine> Core<E> {
         (call.sent_tick, call.sent_ns) = (ticks, now.now_ns);
         let (range, request) = (call.range, &call.request);
         let follows = self.shards.get(&range).is_some_and(|shard| shard.led.is_none());
-        if follows && matches!(request, Request::Get { .. } | Request::Scan { .. }) {
+        if follows && request.look().is_some() {
             let request = request.clone();
             if let Some(answer) = self.read_here(now, range, &request)? {
                 self.counters.follower_reads.one();
@@ -355,7 +355,7 @@ impl<E: Engine> Core<E> {
         let ticks = self.ticks;
         self.gateway.mute.remove(&from);
         let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return };
-        let reads = matches!(call.request, Request::Get { .. } | Request::Scan { .. });
+        let reads = call.request.look().is_some();
         let near = call.near == Some(from);
         if near {
             self.near.speaks(from);
@@ -439,7 +439,11 @@ impl<E: Engine> Core<E> {
                     true if self.sabotage.trust_relays() => meant.unwrap_or(from),
                     true => NOBODY,
                 };
-                if let (Answer::Locked { held, .. }, Request::Lock { txn, .. }) = (&answer, &call.request) {
+                if let (
+                    Answer::Locked { held, .. } | Answer::LockedMany { held, .. },
+                    Request::Lock { txn, .. } | Request::LockMany { txn, .. },
+                ) = (&answer, &call.request)
+                {
                     let (txn, held) = (*txn, *held);
                     match relayed {
                         false => self.lock_granted(txn, from, held),
@@ -466,6 +470,9 @@ impl<E: Engine> Core<E> {
         let Some(known) = self.routes.span(call.range) else { return false };
         match &call.request {
             Request::Scan { span, .. } | Request::Settled { span, .. } => known.covers(span),
+            Request::GetMany { keys, .. } | Request::LockMany { keys, .. } => {
+                keys.iter().all(|key| known.contains(key))
+            }
             Request::Changed { seen, .. } => seen.iter().all(|one| match &one.end {
                 None => known.contains(&one.start),
                 Some(end) => known.covers(&Span { start: one.start.clone(), end: end.clone() }),

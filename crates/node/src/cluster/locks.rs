@@ -92,14 +92,14 @@ impl<E: Engine> Core<E> {
     /// Whether a call asks another node for a lock.
     pub fn queues_elsewhere(&self, call: u64) -> bool {
         let call = self.gateway.calls.get(&call).filter(|call| call.is_open() && call.sent_to != Some(self.me()));
-        call.is_some_and(|call| matches!(call.request, Request::Lock { .. }))
+        call.is_some_and(|call| matches!(call.request, Request::Lock { .. } | Request::LockMany { .. }))
     }
 
     /// A request for a lock leaves for a node: it says what was given back there. Where it goes through a third it may come to any other: what it keeps is right
     /// wherever that is (invariant 3), and all that it may come to are told of what is given back. Another's request, which is asked in its place, says so already.
     pub fn address_lock(&mut self, to: NodeId, range: RangeId, by_third: bool, request: &mut Request) {
         let me = self.me();
-        if let Request::Lock { txn, returned, .. } = request
+        if let Request::Lock { txn, returned, .. } | Request::LockMany { txn, returned, .. } = request
             && txn.node == me.0
         {
             let all =

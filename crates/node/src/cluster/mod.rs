@@ -70,6 +70,7 @@ mod holds;
 mod installing;
 mod lent;
 mod locks;
+mod many_keys;
 mod member;
 mod near;
 mod opening;

@@ -132,7 +132,7 @@ impl Near {
 impl Call {
     /// The snapshot at which it reads what its leader need not be asked for (invariant 5).
     fn past(&self) -> Option<Timestamp> {
-        let (Request::Get { look, .. } | Request::Scan { look, .. }) = &self.request else { return None };
+        let look = self.request.look()?;
         (look.limit <= look.snapshot).then_some(look.snapshot)
     }
 }

@@ -114,6 +114,8 @@ impl<E: Engine> Core<E> {
                 (Command::Forget { txns }, Timestamp::MIN)
             }
             Request::Get { .. }
+            | Request::GetMany { .. }
+            | Request::LockMany { .. }
             | Request::Present { .. }
             | Request::Scan { .. }
             | Request::Changed { .. }

@@ -20,7 +20,7 @@ use super::shard::{Asker, PARKED_MAX, Parked, Shard};
 use crate::versions::bounded;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use protocol::door::{Answer, Look, Request, Seen};
+use protocol::door::{Answer, Found, Look, Request, Seen};
 use protocol::txn::{LockReply, RangeId, Span, TxnId, VersionStore, Wakeup, told_of};
 use store::{Engine, SnapshotGuard, StoreError, Versions};
 
@@ -30,6 +30,8 @@ const PARKED_TICKS_MAX: u64 = 50;
 const LOCK_TICKS_MAX: u64 = 50;
 /// Rows of one answer, at most.
 const ROWS_MAX: usize = 4096;
+/// An answer with many values ends with the one that exceeds this, bytes: what is behind it is asked for again.
+const VALUES_BYTES_MAX: usize = 4 << 20;
 
 /// What came of looking at a request.
 pub(crate) enum Looked {
@@ -61,9 +63,12 @@ pub(crate) struct Admitted {
     what: What,
 }
 
-enum What {
+pub(super) enum What {
     Get {
         key: Bytes,
+    },
+    GetMany {
+        keys: Vec<Bytes>,
     },
     /// `clear`: the part of `whole` where nothing is in flight, from the end where reading begins.
     Scan {
@@ -86,6 +91,22 @@ impl Admitted {
                     let version = read.version.map(|version| (version.ts, version.value));
                     Ok(Answer::Value { version, newer: past_both(read.newer) })
                 });
+            }
+            What::GetMany { keys } => {
+                let (mut values, mut bytes) = (Vec::with_capacity(keys.len()), 0);
+                for key in keys {
+                    let read = match versions.read(&key, snapshot, limit) {
+                        Ok(read) => read,
+                        Err(error) => return collected_or(error),
+                    };
+                    let version = read.version.map(|version| (version.ts, version.value));
+                    bytes += version.iter().flat_map(|(_, value)| value).map(Bytes::len).sum::<usize>();
+                    values.push(Found { version, newer: past_both(read.newer) });
+                    if bytes > VALUES_BYTES_MAX {
+                        break;
+                    }
+                }
+                return Ok(Answer::Values(values));
             }
             What::Scan { whole, clear, reverse, rows, peek } => (whole, clear, reverse, rows, peek),
         };
@@ -249,6 +270,10 @@ impl<E: Engine> Core<E> {
     fn look(&mut self, range: RangeId, end: Timestamp, request: &Request) -> Result<Looked, StoreError> {
         match request {
             Request::Get { key, look } => self.get(range, end, key, look),
+            Request::GetMany { keys, look } => self.get_many(range, end, keys, look),
+            Request::LockMany { txn, keys, mode, newer_than, returned } => {
+                self.lock_many(range, *txn, (keys, *mode), *newer_than, *returned)
+            }
             Request::Scan { span, look, reverse, rows } => self.scan(range, end, span, look, *reverse, *rows),
             Request::Present { key } => {
                 let shard = self.shard(range)?;
@@ -291,12 +316,12 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    fn in_flight(&self, shard: &Shard, key: &[u8], snapshot: Timestamp, limit: Timestamp) -> bool {
+    pub(super) fn in_flight(&self, shard: &Shard, key: &[u8], snapshot: Timestamp, limit: Timestamp) -> bool {
         !self.sabotage.ignore_inflight() && shard.flights.on_key(key, snapshot, limit)
     }
 
     /// Invariant 1: the lease reaches as far as the read looks; `None`: it does not.
-    fn covered(&self, range: RangeId, end: Timestamp, look: &Look) -> Option<Timestamp> {
+    pub(super) fn covered(&self, range: RangeId, end: Timestamp, look: &Look) -> Option<Timestamp> {
         let mut limit = look.limit.max(look.snapshot);
         // Invariant 4.
         if look.limit == look.snapshot && !self.sabotage.forget_late_commits() {
@@ -342,7 +367,13 @@ impl<E: Engine> Core<E> {
     }
 
     /// Lets a read in: from now on it stays what it is.
-    fn admit(&mut self, range: RangeId, look: &Look, limit: Timestamp, what: What) -> Result<Looked, StoreError> {
+    pub(super) fn admit(
+        &mut self,
+        range: RangeId,
+        look: &Look,
+        limit: Timestamp,
+        what: What,
+    ) -> Result<Looked, StoreError> {
         // Another thread may forget meanwhile.
         let _open = match self.store.0.open_snapshot(look.snapshot) {
             Ok(open) => open,

@@ -7,6 +7,7 @@
 //! An uncertain version moves the snapshot past itself and past its leader's own time. What that node stamps afterwards came after this transaction began,
 //! so one node causes at most one restart (000 section 5.4), whatever ranges it leads; `serve` has what is uncertain there all the same (design 4a.6).
 
+mod ahead;
 mod begin;
 mod commit;
 mod lock;
@@ -29,6 +30,7 @@ use crate::transaction::Op;
 use crate::transaction::Stats;
 use crate::transaction::draft::Draft;
 use crate::{Chunk, TxnError};
+use ahead::Ahead;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use negotiate::Negotiating;
@@ -78,6 +80,8 @@ pub struct Transaction<E: Engine> {
     /// A refresh asks how far up it may go: at least to this.
     moves_above: Option<Timestamp>,
     refreshing: Option<Refreshing>,
+    /// What was asked for before it is waited for.
+    ahead: Option<Box<Ahead>>,
     negotiating: Option<Negotiating>,
     reply: Option<Arc<Reply>>,
     hasty: bool,
@@ -138,6 +142,7 @@ impl<E: Engine> Transaction<E> {
     pub fn rollback_to(&mut self, savepoint: u32) {
         self.draft.rollback_to(savepoint);
         self.lock_marks.truncate(savepoint as usize + 1);
+        self.forget_locks_ahead();
     }
     /// What this transaction does frees space in the end, whatever it writes to say so.
     pub fn frees_space(&mut self) {
@@ -243,6 +248,7 @@ impl<E: Engine> Transaction<E> {
     /// Stops waiting: its caller's patience ended. Locks held stay.
     pub fn stop_waiting(&mut self) {
         self.moves_above = None;
+        self.stop_locking_ahead();
         let calls = self.call.take().into_iter();
         let negotiating = self.negotiating.take().into_iter().flat_map(Negotiating::into_calls);
         let calls: Vec<u64> = calls
@@ -264,6 +270,10 @@ impl<E: Engine> Transaction<E> {
                 core.give_back(id, &mark);
             }
         }
+        drop(core);
+        if queues {
+            self.forget_locks_ahead();
+        }
     }
 
     /// Gives up: locks pass on. A commit that was sent goes its way without its owner.
@@ -280,6 +290,7 @@ impl<E: Engine> Transaction<E> {
         }
         self.stop_waiting();
         self.skip_mark = None;
+        self.end_ahead();
         let mut core = self.member.look();
         if self.is_open {
             core.collection.close(self.snapshot);

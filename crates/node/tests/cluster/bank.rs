@@ -3,7 +3,7 @@
 use super::client::{Txn, value};
 use super::world::{Env, Rng, Weather, World, founding, key};
 use node::cluster::{LogLimits, STAGED_US};
-use node::{BeginOptions, Consistency, Isolation, RangeId, TxnError};
+use node::{BeginOptions, Consistency, Isolation, LockMode, RangeId, TxnError};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -51,8 +51,15 @@ async fn transfer(env: &Env, rng: &mut Rng) -> Result<(), TxnError> {
     }
     let (from, to) = (account(from), account(to));
     let mut txn = Txn::with(env, options(rng))?;
+    let (first, second) = if from < to { (&from, &to) } else { (&to, &from) };
+    let both = [key(first), key(second)];
+    if rng.percent(50) {
+        txn.txn.read_ahead(&env.now(), &both, Waker::noop())?;
+    }
     if rng.percent(30) {
-        let (first, second) = if from < to { (&from, &to) } else { (&to, &from) };
+        if rng.percent(50) {
+            txn.txn.lock_ahead(&both, LockMode::Update);
+        }
         txn.lock(first).await?;
         txn.lock(second).await?;
     }
@@ -71,6 +78,10 @@ async fn audit(env: &Env, rng: &mut Rng, notes: &Shared) -> Result<(), TxnError>
         0 => rows = txn.scan("a", "q", false).await?,
         1 => rows = txn.scan("a", "q", true).await?,
         _ => {
+            if rng.percent(50) {
+                let all: Vec<_> = (0..ACCOUNTS).map(|n| key(&account(n))).collect();
+                txn.txn.read_ahead(&env.now(), &all, Waker::noop())?;
+            }
             for n in 0..ACCOUNTS {
                 let name = account(n);
                 rows.extend(txn.get(&name).await?.map(|value| (name, value)));

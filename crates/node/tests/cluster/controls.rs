@@ -25,6 +25,12 @@ fn readers_that_do_not_wait_for_what_is_in_flight_are_noticed() {
     is_caught("ignore_inflight", 10, |sabotage| sabotage.set_ignore_inflight(true));
 }
 
+/// `node::cluster::transaction::ahead`, invariant 2.
+#[test]
+fn answers_that_were_asked_for_at_another_snapshot_are_noticed() {
+    is_caught("ahead_at_any_snapshot", 20, |sabotage| sabotage.set_ahead_at_any_snapshot(true));
+}
+
 #[test]
 fn commits_that_are_acknowledged_before_they_are_durable_are_noticed() {
     is_caught("ack_before_durable", 10, |sabotage| sabotage.set_ack_before_durable(true));

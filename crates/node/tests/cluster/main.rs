@@ -1,6 +1,7 @@
 //! Nodes of a cluster in a small world: see `world`.
 
 mod ages;
+mod ahead;
 mod alone;
 mod bank;
 mod client;

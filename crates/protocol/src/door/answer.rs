@@ -29,6 +29,24 @@ impl CommitWait {
     pub const NONE: CommitWait = CommitWait { hidden_ns: 0, held_ns: 0 };
 }
 
+/// What a snapshot sees of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// When it was written, and the value, `None` where it was deleted.
+    pub version: Option<(Timestamp, Option<Bytes>)>,
+    /// A version that is uncertain.
+    pub newer: Option<Timestamp>,
+}
+
+/// What is known of a key whose lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockedKey {
+    /// The key has a version above the asking transaction's snapshot.
+    pub newer: Option<Timestamp>,
+    /// It has a value now.
+    pub present: bool,
+}
+
 /// What a range's door says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -48,6 +66,8 @@ pub enum Answer {
         /// A version that is uncertain.
         newer: Option<Timestamp>,
     },
+    /// [`super::Request::GetMany`]: of the first keys, in their order. What is not answered may be asked again.
+    Values(Vec<Found>),
     /// [`super::Request::Present`].
     Present(bool),
     /// [`super::Request::Scan`].
@@ -71,6 +91,13 @@ pub enum Answer {
         waited: bool,
         /// The key has a version above the asking transaction's snapshot.
         newer: Option<Timestamp>,
+        /// So many does the transaction hold at the answering node now.
+        held: u64,
+    },
+    /// [`super::Request::LockMany`]: the locks on the first keys are held, without a wait.
+    LockedMany {
+        /// Of these, in their order.
+        keys: Vec<LockedKey>,
         /// So many does the transaction hold at the answering node now.
         held: u64,
     },
@@ -130,6 +157,24 @@ const KEPT: u8 = 18;
 const COMMITTED_LATE: u8 = 19;
 const SETTLED: u8 = 20;
 const TIME: u8 = 21;
+const VALUES: u8 = 22;
+const LOCKED_MANY: u8 = 23;
+
+fn write_found(w: &mut Writer<'_>, version: Option<&(Timestamp, Option<Bytes>)>, newer: Option<&Timestamp>) {
+    words::write_option(w, version, |w, (at, value)| {
+        w.time(*at);
+        words::write_option(w, value.as_ref(), |w, value| w.bytes(value));
+    });
+    words::write_option(w, newer, |w, at| w.time(*at));
+}
+
+fn read_found(r: &mut Reader) -> Result<Found, Short> {
+    let version = words::read_option(r, |r| {
+        let at = r.time("version")?;
+        Ok((at, words::read_option(r, |r| r.bytes("value"))?))
+    })?;
+    Ok(Found { version, newer: words::read_option(r, |r| r.time("timestamp"))? })
+}
 
 impl Answer {
     /// The version of the cluster from which on every program can read it.
@@ -138,6 +183,7 @@ impl Answer {
             Answer::CommittedLate(..) => VERSION_OF_COMMIT_WAITS,
             Answer::Settled(_) => super::VERSION_OF_NEGOTIATION,
             Answer::Time(_) => super::VERSION_OF_LENT_TIME,
+            Answer::Values(_) | Answer::LockedMany { .. } => super::VERSION_OF_MANY_KEYS,
             _ => 1,
         }
     }
@@ -152,11 +198,12 @@ impl Answer {
             Answer::Waiting => w.byte(WAITING),
             Answer::Value { version, newer } => {
                 w.byte(VALUE);
-                words::write_option(w, version.as_ref(), |w, (at, value)| {
-                    w.time(*at);
-                    words::write_option(w, value.as_ref(), |w, value| w.bytes(value));
-                });
-                words::write_option(w, newer.as_ref(), |w, at| w.time(*at));
+                write_found(w, version.as_ref(), newer.as_ref());
+            }
+            Answer::Values(values) => {
+                w.byte(VALUES);
+                w.number(values.len() as u64);
+                values.iter().for_each(|found| write_found(w, found.version.as_ref(), found.newer.as_ref()));
             }
             Answer::Present(is) => {
                 w.byte(PRESENT);
@@ -191,6 +238,15 @@ impl Answer {
                 w.byte(LOCKED);
                 w.byte(u8::from(*waited));
                 words::write_option(w, newer.as_ref(), |w, at| w.time(*at));
+                w.number(*held);
+            }
+            Answer::LockedMany { keys, held } => {
+                w.byte(LOCKED_MANY);
+                w.number(keys.len() as u64);
+                for key in keys {
+                    words::write_option(w, key.newer.as_ref(), |w, at| w.time(*at));
+                    w.byte(u8::from(key.present));
+                }
                 w.number(*held);
             }
             Answer::Kept { lost } => {
@@ -251,11 +307,12 @@ impl Answer {
             TRY_LATER => Answer::TryLater,
             WAITING => Answer::Waiting,
             VALUE => {
-                let version = words::read_option(r, |r| {
-                    let at = r.time("version")?;
-                    Ok((at, words::read_option(r, |r| r.bytes("value"))?))
-                })?;
-                Answer::Value { version, newer: words::read_option(r, time)? }
+                let Found { version, newer } = read_found(r)?;
+                Answer::Value { version, newer }
+            }
+            VALUES => {
+                let count = r.count("values")?;
+                Answer::Values((0..count).map(|_| read_found(r)).collect::<Result<_, _>>()?)
             }
             PRESENT => Answer::Present(words::read_flag(r)?),
             ROWS => {
@@ -271,6 +328,12 @@ impl Answer {
             LOCKED => {
                 let (waited, newer) = (words::read_flag(r)?, words::read_option(r, time)?);
                 Answer::Locked { waited, newer, held: r.number("locks held")? }
+            }
+            LOCKED_MANY => {
+                let count = r.count("locks")?;
+                let key = |_| Ok(LockedKey { newer: words::read_option(r, time)?, present: words::read_flag(r)? });
+                let keys = (0..count).map(key).collect::<Result<_, Short>>()?;
+                Answer::LockedMany { keys, held: r.number("locks held")? }
             }
             KEPT => {
                 let count = r.count("locks")?;

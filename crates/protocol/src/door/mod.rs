@@ -25,12 +25,14 @@ pub const VERSION_OF_NEAR_READS: u16 = 3;
 pub const VERSION_OF_NEGOTIATION: u16 = 3;
 /// The version of the cluster in which [`Request::Time`] is new.
 pub const VERSION_OF_LENT_TIME: u16 = 3;
+/// The version of the cluster in which requests for many keys at a time are new ([`Request::GetMany`], [`Request::LockMany`]).
+pub const VERSION_OF_MANY_KEYS: u16 = 3;
 
 mod answer;
 mod frame;
 mod request;
 mod words;
 
-pub use answer::{Answer, CommitWait, Place, VERSION_OF_COMMIT_WAITS};
+pub use answer::{Answer, CommitWait, Found, LockedKey, Place, VERSION_OF_COMMIT_WAITS};
 pub use frame::{Body, Claim, Frame, FrameError};
 pub use request::{Held, Look, Request, Returned, Seen};

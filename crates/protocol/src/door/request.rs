@@ -1,4 +1,4 @@
-use super::{VERSION_OF_LENT_TIME, VERSION_OF_NEGOTIATION, VERSION_OF_SESSION_LOCKS, words};
+use super::{VERSION_OF_LENT_TIME, VERSION_OF_MANY_KEYS, VERSION_OF_NEGOTIATION, VERSION_OF_SESSION_LOCKS, words};
 use crate::txn::staging::{read_part, write_part};
 use crate::txn::{Batch, LockMode, LockWait, Part, RangeId, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -68,6 +68,13 @@ pub enum Request {
         /// How.
         look: Look,
     },
+    /// The values of many keys of this range, in one answer.
+    GetMany {
+        /// The keys.
+        keys: Vec<Bytes>,
+        /// How.
+        look: Look,
+    },
     /// Whether a key has a value now.
     Present {
         /// The key.
@@ -110,6 +117,19 @@ pub enum Request {
         mode: LockMode,
         /// What to do where it is held.
         wait: LockWait,
+        /// The asking transaction's snapshot; `None`: it only holds.
+        newer_than: Option<Timestamp>,
+        /// What it gave back at the receiver before.
+        returned: Returned,
+    },
+    /// The advisory locks on many keys of this range, in their order, up to the first that would have to be waited for; and what is known of each.
+    LockMany {
+        /// For whom.
+        txn: TxnId,
+        /// The keys.
+        keys: Vec<Bytes>,
+        /// The mode.
+        mode: LockMode,
         /// The asking transaction's snapshot; `None`: it only holds.
         newer_than: Option<Timestamp>,
         /// What it gave back at the receiver before.
@@ -193,11 +213,23 @@ const HOLD: u8 = 13;
 const KEEP: u8 = 14;
 const SETTLED: u8 = 15;
 const TIME: u8 = 16;
+const GET_MANY: u8 = 17;
+const LOCK_MANY: u8 = 18;
 
 fn write_look(w: &mut Writer<'_>, look: &Look) {
     w.time(look.snapshot);
     w.time(look.limit);
     w.byte(u8::from(look.peek));
+}
+
+fn write_keys(w: &mut Writer<'_>, keys: &[Bytes]) {
+    w.number(keys.len() as u64);
+    keys.iter().for_each(|key| w.bytes(key));
+}
+
+fn read_keys(r: &mut Reader) -> Result<Vec<Bytes>, Short> {
+    let count = r.count("keys")?;
+    (0..count).map(|_| r.bytes("key")).collect()
 }
 
 fn read_look(r: &mut Reader) -> Result<Look, Short> {
@@ -228,15 +260,26 @@ impl Request {
     /// The node whose transactions or sessions want, or hold, the locks that it is about.
     pub fn owner_of_locks(&self) -> Option<u32> {
         match self {
+            Request::LockMany { txn, .. } => Some(txn.node),
             Request::Keep { held } => held.first().map(|held| held.txn.node),
             other => other.wanted_lock().map(|(txn, ..)| txn.node),
+        }
+    }
+
+    /// How it looks, if it is a read of the past or the present.
+    pub fn look(&self) -> Option<&Look> {
+        match self {
+            Request::Get { look, .. } | Request::GetMany { look, .. } | Request::Scan { look, .. } => Some(look),
+            _ => None,
         }
     }
 
     /// Where its uncertainty ends; `None`: nothing is uncertain to it.
     fn limit_mut(&mut self) -> Option<&mut Timestamp> {
         match self {
-            Request::Get { look, .. } | Request::Scan { look, .. } if look.limit > look.snapshot => {
+            Request::Get { look, .. } | Request::GetMany { look, .. } | Request::Scan { look, .. }
+                if look.limit > look.snapshot =>
+            {
                 Some(&mut look.limit)
             }
             _ => None,
@@ -245,21 +288,18 @@ impl Request {
 
     /// A read of whoever has moved past all that its receiver has stamped: its uncertainty ends at its snapshot. Where it ended before, if it did so later.
     pub fn clip_limit(&mut self) -> Option<Timestamp> {
-        let snapshot = match self {
-            Request::Get { look, .. } | Request::Scan { look, .. } if look.limit > look.snapshot => look.snapshot,
-            _ => return None,
-        };
+        let snapshot = self.look().filter(|look| look.limit > look.snapshot)?.snapshot;
         self.limit_mut().map(|limit| std::mem::replace(limit, snapshot))
     }
 
     /// Whether it comes from [`Request::clip_limit`]: who has no uncertainty at all says `MIN`.
     pub fn is_clipped(&self) -> bool {
-        matches!(self, Request::Get { look, .. } | Request::Scan { look, .. } if look.limit == look.snapshot)
+        self.look().is_some_and(|look| look.limit == look.snapshot)
     }
 
     /// Takes back [`Request::clip_limit`].
     pub fn set_limit(&mut self, limit: Timestamp) {
-        if let Request::Get { look, .. } | Request::Scan { look, .. } = self {
+        if let Request::Get { look, .. } | Request::GetMany { look, .. } | Request::Scan { look, .. } = self {
             look.limit = limit;
         }
     }
@@ -270,6 +310,7 @@ impl Request {
             Request::Hold { .. } | Request::Keep { .. } => VERSION_OF_SESSION_LOCKS,
             Request::Settled { .. } => VERSION_OF_NEGOTIATION,
             Request::Time => VERSION_OF_LENT_TIME,
+            Request::GetMany { .. } | Request::LockMany { .. } => VERSION_OF_MANY_KEYS,
             _ => 1,
         }
     }
@@ -280,6 +321,7 @@ impl Request {
             Request::Scan { span, .. } | Request::Settled { span, .. } => Some(&span.start),
             Request::Changed { seen, .. } => seen.first().map(|one| &one.start),
             Request::Keep { held } => held.first().map(|one| &one.key),
+            Request::GetMany { keys, .. } | Request::LockMany { keys, .. } => keys.first(),
             other => other.key(),
         }
     }
@@ -289,6 +331,11 @@ impl Request {
             Request::Get { key, look } => {
                 w.byte(GET);
                 w.bytes(key);
+                write_look(w, look);
+            }
+            Request::GetMany { keys, look } => {
+                w.byte(GET_MANY);
+                write_keys(w, keys);
                 write_look(w, look);
             }
             Request::Present { key } => {
@@ -324,6 +371,14 @@ impl Request {
                 w.bytes(key);
                 w.byte(words::mode_to_byte(*mode));
                 w.byte(u8::from(*wait == LockWait::Wait));
+                words::write_option(w, newer_than.as_ref(), |w, at| w.time(*at));
+                returned.write(w);
+            }
+            Request::LockMany { txn, keys, mode, newer_than, returned } => {
+                w.byte(LOCK_MANY);
+                words::write_txn(w, *txn);
+                write_keys(w, keys);
+                w.byte(words::mode_to_byte(*mode));
                 words::write_option(w, newer_than.as_ref(), |w, at| w.time(*at));
                 returned.write(w);
             }
@@ -409,6 +464,14 @@ impl Request {
                 key: r.bytes("key")?,
                 mode: words::mode_of_byte(r.byte("mode")?)?,
                 wait: if words::read_flag(r)? { LockWait::Wait } else { LockWait::NoWait },
+                newer_than: words::read_option(r, time)?,
+                returned: Returned::read(r)?,
+            },
+            GET_MANY => Request::GetMany { keys: read_keys(r)?, look: read_look(r)? },
+            LOCK_MANY => Request::LockMany {
+                txn: words::read_txn(r)?,
+                keys: read_keys(r)?,
+                mode: words::mode_of_byte(r.byte("mode")?)?,
                 newer_than: words::read_option(r, time)?,
                 returned: Returned::read(r)?,
             },

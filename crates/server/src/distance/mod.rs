@@ -60,10 +60,11 @@ impl Output for Answers {
     }
     fn copy_done(&mut self) {}
     fn mark(&self) -> Mark {
-        Mark(0)
+        Mark(self.rows as u64)
     }
-    fn rewind(&mut self, _: Mark) -> bool {
-        false
+    fn rewind(&mut self, mark: Mark) -> bool {
+        self.rows = mark.0 as usize;
+        true
     }
 }
 
@@ -190,7 +191,8 @@ const WORK: &[(&str, Work)] = &[
         assert_eq!(far.run(&format!("SELECT * FROM account WHERE id IN ({})", keys.join(", "))).rows, 100);
     }),
     ("SELECT, three tables joined from 10 rows", |far, _| {
-        let sql = "SELECT * FROM entry e JOIN account a ON a.id = e.account JOIN owner o ON o.id = a.owner WHERE e.batch = 3";
+        let sql =
+            "SELECT * FROM entry e JOIN account a ON a.id = e.account JOIN owner o ON o.id = a.owner WHERE e.batch = 3";
         assert_eq!(far.run(sql).rows, 10);
     }),
     ("SELECT FOR UPDATE by key", |far, _| {

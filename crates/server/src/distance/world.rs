@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use clock::Reading;
-use node::cluster::{ClusterOptions, Founding, Input, Member, Message, NodeId, Opening, Outputs, RecordNumber, TICK_NS};
+use node::cluster::{
+    ClusterOptions, Founding, Input, Member, Message, NodeId, Opening, Outputs, RecordNumber, TICK_NS,
+};
 use node::{NodeOptions, RangeId};
 use parking_lot::Mutex;
 use protocol::door::{Body, Frame, Request};
@@ -69,6 +71,8 @@ impl Agenda {
 fn kind_of(request: &Request) -> &'static str {
     match request {
         Request::Get { .. } => "get",
+        Request::GetMany { .. } => "get of many",
+        Request::LockMany { .. } => "lock of many",
         Request::Present { .. } => "present",
         Request::Scan { .. } => "scan",
         Request::Changed { .. } => "changed",

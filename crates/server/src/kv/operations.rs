@@ -55,6 +55,10 @@ pub(crate) trait Operations: Send {
     fn hold(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn present(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<bool>;
     fn negotiate(&mut self, now: &impl Now, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp>;
+    /// Whether keys may be led elsewhere.
+    fn is_far(&self) -> bool;
+    fn read_ahead(&mut self, now: &Reading, keys: &[Bytes], waker: &Waker) -> Result<(), TxnError>;
+    fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode);
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
     fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError>;
@@ -256,6 +260,13 @@ forward!(Alone {
         self.commit_reads()
     }
     fn hurry(&mut self, _: bool) {}
+    fn is_far(&self) -> bool {
+        false
+    }
+    fn read_ahead(&mut self, _: &Reading, _: &[Bytes], _: &Waker) -> Result<(), TxnError> {
+        Ok(())
+    }
+    fn lock_ahead(&mut self, _: &[Bytes], _: LockMode) {}
     // Alone it is the present.
     fn negotiate(&mut self, _: &impl Now, _: &[Span], least: Timestamp, _: &Waker) -> Op<Timestamp> {
         Poll::Ready(Ok(self.visible().max(least)))
@@ -295,6 +306,15 @@ forward!(Member {
     }
     fn hurry(&mut self, hasty: bool) {
         self.hurry(hasty);
+    }
+    fn is_far(&self) -> bool {
+        true
+    }
+    fn read_ahead(&mut self, now: &Reading, keys: &[Bytes], waker: &Waker) -> Result<(), TxnError> {
+        self.read_ahead(now, keys, waker)
+    }
+    fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
+        self.lock_ahead(keys, mode);
     }
     fn negotiate(&mut self, now: &impl Now, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp> {
         self.negotiate(now, spans, least, waker)

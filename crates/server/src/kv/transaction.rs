@@ -321,6 +321,18 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         self.waited_for_lock(waited);
         held.map(drop).map_err(|e| about(e, key))
     }
+    fn is_far(&self) -> bool {
+        self.txn.is_far()
+    }
+    fn read_ahead(&mut self, keys: &[Bytes]) -> Result<(), KvError> {
+        let now = self.inner.now();
+        let asked = park::with_waker(|waker| self.txn.read_ahead(&now, keys, waker));
+        self.inner.settle(false);
+        asked.map_err(|e| self.told(e))
+    }
+    fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
+        self.txn.lock_ahead(keys, convert::lock_mode(mode));
+    }
     fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
         self.block(Wait::Range, 0, |inner, txn, waker| txn.present(&Clock(inner), key, waker)).0
     }

@@ -116,7 +116,10 @@ fn begin_at(kv: &dyn Kv, patience: &Patience, at: Timestamp) -> Result<Box<dyn T
 }
 
 /// The number of the catalog that a transaction sees.
-pub(super) fn read_number(txn: &mut dyn Transaction, wait: Wait) -> Result<u64, SqlError> {
+///
+/// # Errors
+/// Those of the transaction; 22023 where there was no database yet.
+pub fn read_number(txn: &mut dyn Transaction, wait: Wait) -> Result<u64, SqlError> {
     let value = match wait {
         Wait::Patient | Wait::Never => txn.observe(&key::VERSION_KEY)?,
         Wait::Hasty => txn.observe_hastily(&key::VERSION_KEY)?,

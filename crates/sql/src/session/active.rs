@@ -4,7 +4,7 @@ use super::prepared::Prepared;
 use super::settings::Settings;
 use super::system::WholeSystem;
 use super::{Block, Session, snapshot};
-use crate::catalog::cache::is_out_of_reach;
+use crate::catalog::cache::{self, is_out_of_reach};
 use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait, change, key};
@@ -13,10 +13,13 @@ use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
 use crate::plan::Plan;
 use crate::syntax;
-use crate::transaction::{BeginOptions, Committed, Consistency, Isolation, Patience, SnapshotAge, Transaction, TxnRef};
+use crate::transaction::{
+    BeginOptions, Committed, Consistency, Isolation, KvError, Patience, SnapshotAge, Transaction, TxnRef,
+};
 use crate::types::Value;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::{SqlError, SqlState, work};
+use bytes::Bytes;
 use clock::Timestamp;
 use std::sync::Arc;
 
@@ -29,6 +32,8 @@ pub(super) struct Active {
     pub(super) catalog: Arc<Relying>,
     /// The catalog's range did not answer, or was not asked: what it was when it was last looked at is all that is known.
     pub(super) unreached: bool,
+    /// The catalog is taken to be what it was: whether it is was asked, and is to be confirmed before anything is told ([`Session::confirm_catalog`]).
+    pub(super) presumed: bool,
     /// The number of what is committed, and the snapshot at which it was looked at.
     pub(super) number: u64,
     pub(super) looked_at: Timestamp,
@@ -201,19 +206,86 @@ impl Session {
         prepared: &Prepared,
         as_of: Option<Timestamp>,
     ) -> Result<Arc<dyn Plan>, SqlError> {
-        if !self.ensure_begun(as_of)?.unreached {
+        self.planned_for(prepared, as_of, false)
+    }
+
+    /// As [`Session::ensure_planned`], for who confirms the catalog before anything is told: where it is led elsewhere, whether it is still what is known is asked
+    /// together with what the statement asks first.
+    pub(super) fn presume_planned(
+        &mut self,
+        prepared: &Prepared,
+        as_of: Option<Timestamp>,
+    ) -> Result<Arc<dyn Plan>, SqlError> {
+        self.planned_for(prepared, as_of, true)
+    }
+
+    fn planned_for(
+        &mut self,
+        prepared: &Prepared,
+        as_of: Option<Timestamp>,
+        presumes: bool,
+    ) -> Result<Arc<dyn Plan>, SqlError> {
+        let active = self.ensure_begun(as_of)?;
+        if !active.unreached {
+            if active.presumed && !presumes {
+                self.follow_catalog(Wait::Patient)?;
+            }
             return self.plan_of(prepared);
         }
         let made = self.plan_by_what_is_known(prepared);
         let looks_up = made.as_ref().is_none_or(|made| !made.uses.is_empty());
         // What may look something up as it runs, and found that it has changed, is not to go by the same catalog again.
         if looks_up || self.met_conflict || made.as_ref().is_none_or(|made| !made.plan.reads_nothing()) {
-            self.follow_catalog(Wait::Hasty)?;
+            if !(presumes && made.is_some() && self.presume_catalog()?) {
+                self.follow_catalog(Wait::Hasty)?;
+            }
         }
         if looks_up && self.active.as_ref().is_some_and(|active| active.unreached) {
             self.follow_catalog(Wait::Patient)?;
         }
         self.plan_with(prepared, made)
+    }
+
+    /// Takes the catalog to be what it was when it was last looked at, and asks whether it is, without a wait for the answer. `false`: it is to be looked at; nobody would
+    /// be spared a wait, or a statement that goes by another one could not be repeated.
+    fn presume_catalog(&mut self) -> Result<bool, SqlError> {
+        let met_conflict = self.met_conflict;
+        let newest = self.db.catalog.newest();
+        let Some(active) = self.active.as_mut() else { return Ok(false) };
+        // A change that is known here already: its catalog is looked up.
+        let outdated = newest.is_none_or(|(newest, _)| newest.version() != active.number);
+        let repeatable = active.has_done_nothing() || active.isolation == Isolation::ReadCommitted;
+        if met_conflict || outdated || !repeatable || active.as_of.is_some() || !active.own.is_empty() {
+            return Ok(false);
+        }
+        let asked = active.txn.with(|t| match t.is_far() {
+            true => t.read_ahead(&[Bytes::from_static(&key::VERSION_KEY)]).map(|()| true),
+            false => Ok(false),
+        })?;
+        if asked {
+            (active.unreached, active.presumed) = (false, true);
+            let now = active.snapshot_now();
+            active.use_view(active.view.clone(), now);
+        }
+        Ok(asked)
+    }
+
+    /// The catalog is what it was taken for. To be asked before anything is told that a statement has found, done or failed of. Costs nothing where nothing was presumed.
+    ///
+    /// # Errors
+    /// A restart where it has changed.
+    pub(super) fn confirm_catalog(&mut self) -> Result<(), SqlError> {
+        let Some(active) = self.active.as_mut().filter(|active| active.presumed) else { return Ok(()) };
+        let number = active.txn.with(|t| cache::read_number(t, Wait::Patient))?;
+        active.presumed = false;
+        if number != active.number {
+            let reason = "the catalog has changed since it was last looked at".to_owned();
+            return Err(KvError::Restart { reason, key: None }.into());
+        }
+        if self.view.as_ref().is_some_and(|view| Arc::ptr_eq(view, &active.view)) {
+            self.view_at = active.looked_at;
+        }
+        Ok(())
     }
 
     fn ensure_with(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<&mut Active, SqlError> {
@@ -247,8 +319,12 @@ impl Session {
 
     /// The snapshot may have moved up: the view becomes that of the catalog there.
     pub(super) fn follow_catalog(&mut self, wait: Wait) -> Result<(), SqlError> {
-        let moved = |active: &&mut Active| active.unreached || active.snapshot_now() != active.looked_at;
+        let moved = |active: &&mut Active| {
+            let unsure = active.unreached || active.presumed && wait != Wait::Never;
+            unsure || active.snapshot_now() != active.looked_at
+        };
         let Some(active) = self.active.as_mut().filter(moved) else { return Ok(()) };
+        active.presumed = false;
         let patience = Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() };
         let db = self.db.clone();
         let known = self.view.as_ref().map(|view| (view.snapshot(), self.view_at));
@@ -338,6 +414,7 @@ impl Session {
             snapshot,
             catalog: Arc::new(relying.unreached(unreached)),
             unreached,
+            presumed: false,
             noted: self.backend.relied.clone(),
             number: view.snapshot().version(),
             looked_at: self.view_at,
@@ -396,7 +473,7 @@ impl Session {
             (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
             (active.as_of, active.beginning) = (fresh.as_of, fresh.beginning);
             active.isolation = fresh.isolation;
-            active.unreached = fresh.unreached;
+            (active.unreached, active.presumed) = (fresh.unreached, false);
         }
         Ok(())
     }

@@ -23,24 +23,40 @@ impl Session {
     /// # Errors
     /// Those of planning.
     pub(super) fn plan_ahead(&mut self, prepared: &Prepared) -> Result<Arc<dyn Plan>, SqlError> {
+        self.plan_ahead_by(prepared, false)
+    }
+
+    /// As [`Session::plan_ahead`], of which nothing is told: the catalog is looked at when something is.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(super) fn plan_ahead_unseen(&mut self, prepared: &Prepared) -> Result<Arc<dyn Plan>, SqlError> {
+        self.plan_ahead_by(prepared, true)
+    }
+
+    fn plan_ahead_by(&mut self, prepared: &Prepared, unseen: bool) -> Result<Arc<dyn Plan>, SqlError> {
+        let of_the_present = |session: &mut Session| match unseen {
+            true => session.presume_planned(prepared, None),
+            false => session.ensure_planned(prepared, None),
+        };
         if self.active.is_some() {
-            return self.ensure_planned(prepared, None);
+            return of_the_present(self);
         }
         if prepared.time_parameter().is_some() {
             return self.plan_aside(prepared, None);
         }
-        let Some(past) = self.past_ahead(prepared) else { return self.ensure_planned(prepared, None) };
+        let Some(past) = self.past_ahead(prepared) else { return of_the_present(self) };
         let by_bound = prepared.planned().is_some_and(|planned| planned.as_of.is_none());
         match self.plan_aside(prepared, Some(past)) {
             // It may come to run at the present: only a statement that is alone is bounded by the session.
             Err(error) if by_bound && self.consistency() != Consistency::Stale && is_of_names(&error) => {
-                self.ensure_planned(prepared, None)
+                of_the_present(self)
             }
             planned => planned,
         }
     }
 
-    /// The plan of a statement whose parameters have values by now: of the time that one of them may say.
+    /// The plan of a statement whose parameters have values by now: of the time that one of them may say. `unseen`: nothing is told of it yet.
     ///
     /// # Errors
     /// Those of planning.
@@ -48,9 +64,10 @@ impl Session {
         &mut self,
         prepared: &Prepared,
         time: Option<Timestamp>,
+        unseen: bool,
     ) -> Result<Arc<dyn Plan>, SqlError> {
         // Whether it may read that time there is said when it runs.
-        let Some(time) = time.filter(|_| !self.reads_its_time()) else { return self.plan_ahead(prepared) };
+        let Some(time) = time.filter(|_| !self.reads_its_time()) else { return self.plan_ahead_by(prepared, unseen) };
         if self.active.is_some() {
             self.restart();
         }

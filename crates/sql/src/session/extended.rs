@@ -53,18 +53,19 @@ impl Session {
             }
         };
         match prepared.inside() {
-            _ if prepared.planned().is_some() => self.plan_at_parse(&prepared).map_err(|e| prepared.place(e))?,
-            Some(inner) => self.plan_at_parse(&inner)?,
+            _ if prepared.planned().is_some() => self.plan_at_parse(&prepared, true).map_err(|e| prepared.place(e))?,
+            Some(inner) => self.plan_at_parse(&inner, false)?,
             None => {}
         }
         self.keep_prepared(name, prepared)
     }
 
-    /// Where its time is a parameter, it is planned when that is known.
-    fn plan_at_parse(&mut self, prepared: &Prepared) -> Result<(), SqlError> {
+    /// Where its time is a parameter, it is planned when that is known. `unseen`: nothing is told of the plan.
+    fn plan_at_parse(&mut self, prepared: &Prepared, unseen: bool) -> Result<(), SqlError> {
         self.refuse_in_failed_block()?;
         match prepared.time_parameter() {
             Some((_, ty)) => ty.map(drop),
+            None if unseen => self.plan_ahead_unseen(prepared).map(drop),
             None => self.plan_ahead(prepared).map(drop),
         }
     }
@@ -139,14 +140,14 @@ impl Session {
         let (plan, fields) = match prepared.planned() {
             Some(_) => {
                 self.refuse_in_failed_block()?;
-                (Some(self.plan_bound(&prepared, time)?), None)
+                (Some(self.plan_bound(&prepared, time, true)?), None)
             }
             None => (None, self.fields_of(&prepared)?),
         };
         let inner = match inside {
             Some(inside) => {
                 self.refuse_in_failed_block()?;
-                Some(self.plan_bound(&inside, time)?)
+                Some(self.plan_bound(&inside, time, false)?)
             }
             None => None,
         };
@@ -348,7 +349,7 @@ impl Session {
                     return Ok(None);
                 }
                 let time = self.time_executed(&inner, arguments)?;
-                self.plan_bound(&inner, time)?.shape().map(<[Field]>::to_vec)
+                self.plan_bound(&inner, time, false)?.shape().map(<[Field]>::to_vec)
             }
             _ => None,
         })

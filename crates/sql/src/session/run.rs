@@ -118,7 +118,7 @@ impl Session {
         for attempt in 1..STATEMENT_ATTEMPTS_MAX {
             let alone = repeatable && self.active.as_ref().is_none_or(|a| a.statements == 0 && a.savepoints.is_empty());
             let savepoint = self.statement_savepoint(repeatable && !alone);
-            let e = match self.attempt(portal, how, out) {
+            let e = match self.attempt_confirmed(portal, how, out) {
                 Err(e) if SqlError::retry(&e) => e,
                 other => return other,
             };
@@ -143,7 +143,15 @@ impl Session {
                 None => self.restart(),
             }
         }
-        self.attempt(portal, how, out)
+        self.attempt_confirmed(portal, how, out)
+    }
+
+    /// An attempt; what fails by a catalog that was only presumed has failed if that is the present one.
+    fn attempt_confirmed(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        match self.attempt(portal, how, out) {
+            Err(e) if !SqlError::retry(&e) => Err(self.confirm_catalog().err().unwrap_or(e)),
+            done => done,
+        }
     }
 
     /// READ COMMITTED repeats a statement inside its transaction, with a new snapshot.
@@ -200,6 +208,7 @@ impl Session {
             }
             _ => self.run_planned(portal, &prepared, how, out)?,
         };
+        self.confirm_catalog()?;
         if let Some(active) = self.active.as_mut() {
             active.statements += 1;
         }
@@ -220,7 +229,7 @@ impl Session {
     ) -> Result<Outcome, SqlError> {
         if matches!(portal.state, PortalState::Ready) {
             let as_of = self.statement_as_of(prepared, &portal.params, how.commit)?;
-            let plan = self.ensure_planned(prepared, as_of)?;
+            let plan = self.presume_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
                 self.read_out_cursors()?;
@@ -333,6 +342,7 @@ impl Session {
             if rows.is_empty() {
                 break;
             }
+            self.confirm_catalog()?;
             sent += rows.len() as u64;
             for row in rows {
                 out.row(&row, fields, &portal.formats, &settings)?;

@@ -632,6 +632,21 @@ pub trait Transaction: Send {
     }
     /// As [`Transaction::lock_as`], waiting, and leaves the snapshot where it is.
     fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError>;
+    /// Whether keys may have to be asked for elsewhere, so that it pays to say which come next: [`Transaction::read_ahead`], [`Transaction::lock_ahead`].
+    fn is_far(&self) -> bool {
+        false
+    }
+    /// These keys are about to be read: whoever pays a round trip for each asks for them together. Nothing follows from it but that they may be there sooner, and what is
+    /// not read then does not count as read. (By default nothing is done.)
+    fn read_ahead(&mut self, keys: &[Bytes]) -> Result<(), KvError> {
+        let _ = keys;
+        Ok(())
+    }
+    /// These keys are about to be locked in this mode, waiting, in this order: when the first is, others may be with it, up to one that somebody else has. (By default
+    /// nothing is done.)
+    fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
+        let _ = (keys, mode);
+    }
     /// Whether a key has a value now, own writes first, wherever the snapshot lies. If so, it must still have one at the commit, at every
     /// isolation level; which one does not matter. For references.
     fn present(&mut self, key: &[u8]) -> Result<bool, KvError>;

@@ -142,6 +142,7 @@ impl<E: Engine> Transaction<E> {
             asked: None,
             moves_above: None,
             refreshing: None,
+            ahead: None,
             negotiating: None,
             reply: None,
             hasty: false,

@@ -31,6 +31,7 @@ impl<E: Engine> Transaction<E> {
         match (done, mark, self.id) {
             (Poll::Ready(Err(TxnError::Restart { .. })), Some(mark), Some(id)) => {
                 self.member.lock().give_back(id, &mark);
+                self.forget_locks_ahead();
                 Poll::Ready(Ok(false))
             }
             (done, ..) => done,
@@ -78,6 +79,7 @@ impl<E: Engine> Transaction<E> {
     pub fn release_since(&mut self, savepoint: u32) {
         if let (Some(id), Some(mark)) = (self.id, self.lock_marks.get(savepoint as usize)) {
             self.member.lock().give_back(id, mark);
+            self.forget_locks_ahead();
         }
     }
 
@@ -100,6 +102,14 @@ impl<E: Engine> Transaction<E> {
         {
             self.member.look().locks.belongs(txn, session);
         }
+        if when == WhenLocked::Wait {
+            match self.take_lock_ahead(now, key, mode, newer_than, waker) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                Poll::Ready(Ok(Some(newer))) => return Poll::Ready(Ok(Some(Taken { waited: false, newer }))),
+                Poll::Ready(Ok(None)) => {}
+            }
+        }
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
         let returned = Returned::default();
         let request = || Request::Lock { txn, key: Bytes::copy_from_slice(key), mode, wait, newer_than, returned };
@@ -110,6 +120,7 @@ impl<E: Engine> Transaction<E> {
                 if waited {
                     self.member.counters().lock_waits.one();
                 }
+                self.remember_lock(key, mode, newer_than, newer);
                 Poll::Ready(Ok(Some(Taken { waited, newer })))
             }
             Poll::Ready(Ok(Answer::Busy)) if when == WhenLocked::Skip => Poll::Ready(Ok(None)),

@@ -60,7 +60,7 @@ impl<E: Engine> Transaction<E> {
         Poll::Ready(Ok(()))
     }
 
-    fn look_of(&self, keep: Keep) -> Look {
+    pub(super) fn look_of(&self, keep: Keep) -> Look {
         let peek = keep == Keep::Nothing;
         let is_certain = self.draft.past || self.limit <= self.snapshot;
         Look { snapshot: self.snapshot, limit: if is_certain { Timestamp::MIN } else { self.limit }, peek }
@@ -78,13 +78,27 @@ impl<E: Engine> Transaction<E> {
                     other => return other.map(|done| done.map(|_| None)),
                 }
             }
+            // One that promises nothing may be told what was asked for another: it is as good a look.
+            let early = match self.call {
+                None => match self.take_ahead(key, waker) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(early) => early,
+                },
+                Some(_) => None,
+            };
             let look = self.look_of(keep);
             let request = || Request::Get { key: Bytes::copy_from_slice(key), look };
-            let (version, newer) = match self.ask(now, |routes| routes.of_key(key), request, waker) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
-                Poll::Ready(Ok(Answer::Value { version, newer })) => (version, newer),
-                Poll::Ready(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
+            let (version, newer) = match early {
+                Some((by, found)) => {
+                    self.answered_by = by;
+                    (found.version, found.newer)
+                }
+                None => match self.ask(now, |routes| routes.of_key(key), request, waker) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                    Poll::Ready(Ok(Answer::Value { version, newer })) => (version, newer),
+                    Poll::Ready(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
+                },
             };
             if let Some(at) = newer.filter(|_| keep != Keep::Nothing) {
                 match self.uncertain(now, at, keep, waker) {
@@ -106,6 +120,10 @@ impl<E: Engine> Transaction<E> {
             return Poll::Ready(Ok(own.is_some()));
         }
         ready!(self.place(now, waker)?);
+        if self.call.is_none() && self.is_known_present(key) {
+            self.draft.reads.present(key, self.snapshot);
+            return Poll::Ready(Ok(true));
+        }
         let request = || Request::Present { key: Bytes::copy_from_slice(key) };
         match self.ask(now, |routes| routes.of_key(key), request, waker) {
             Poll::Pending => Poll::Pending,

@@ -324,6 +324,7 @@ impl Cursor {
     fn enter(&mut self, at: usize) -> Result<(), SqlError> {
         let level = &self.levels[at];
         let mut keys = level.path.keys(&level.access, &self.row, &self.context)?;
+        super::ahead::rows_of_keys(level, keys.iter(), &self.context)?;
         keys.reverse();
         let state = &mut self.states[at];
         if state.stages.is_none() && self.hint.is_none() {
@@ -336,6 +337,7 @@ impl Cursor {
         state.chunk = match self.hint {
             Some(rows) => rows.clamp(1, CHUNK_ROWS_MAX),
             None if level.is_swept() && !level.path.is_narrowed() => SWEPT_ROWS_MIN,
+            None if super::ahead::is_far(self.context.reads()) => super::ahead::AHEAD_ROWS,
             None => CHUNK_ROWS_FIRST,
         };
         Ok(())
@@ -431,6 +433,9 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext, joined: &
                 true => txn.peek_scan(&request),
                 false => txn.scan(&request),
             })?;
+            if level.reads_rows() {
+                super::ahead::rows_of_entries(level, &rows, context)?;
+            }
             (state.rows, state.rest) = (Rows::Apart(rows.into_iter()), rest);
         } else {
             match state.keys.pop() {
@@ -494,6 +499,10 @@ fn one(
         }
         level.access.row_key_of_entry(&key, &entry)?
     };
+    if lock.is_some() && txn.is_far() {
+        // What the snapshot sees of it, while the lock is asked for: unless that moves the snapshot it is the newest.
+        txn.read_ahead(std::slice::from_ref(&row_key))?;
+    }
     if let Some((mode, wait)) = lock
         && !txn.lock_as(&row_key, mode, wait)?
     {

@@ -3,6 +3,7 @@
 //! An insert locks nothing; the absence of its keys is certified. ON CONFLICT DO UPDATE locks its arbiter's key before it looks,
 //! so that writers of one hot key queue.
 
+use super::ahead::{self, AHEAD_ROWS};
 use super::evaluate;
 use super::key_lock::KeyLock;
 use super::load::{Duplicate, Load};
@@ -21,6 +22,8 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// Rows that are made before the first of them is written take so much, bytes, or little more.
+const AHEAD_BYTES: usize = 1 << 20;
 /// Rows pulled at a time from the query of an INSERT.
 const SOURCE_ROWS: usize = 1024;
 
@@ -59,6 +62,13 @@ pub struct Conflict {
     pub update: Option<ConflictUpdate>,
 }
 
+impl Conflict {
+    /// Whether a key of this index is one of those meant.
+    fn means(&self, index: usize) -> bool {
+        self.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&index))
+    }
+}
+
 /// DO UPDATE SET .. WHERE: over the existing row, then the row proposed (EXCLUDED).
 pub struct ConflictUpdate {
     /// Which columns change.
@@ -92,9 +102,7 @@ impl Insert {
         };
         match &self.source {
             Source::Values(rows) => {
-                for exprs in rows {
-                    run.insert(make_row(exprs, &[], context)?)?;
-                }
+                run.insert_all(rows.iter().map(|exprs| make_row(exprs, &[], context)))?;
             }
             Source::Plan { plan, columns, materialise } => run.from_plan(plan.as_ref(), columns, *materialise)?,
         }
@@ -117,7 +125,8 @@ impl Run<'_> {
         let mut source = match plan.execute(self.context)? {
             Execution::Rows(source) => source,
             Execution::Done { rows, .. } => {
-                return rows.iter().try_for_each(|row| self.insert(make_row(columns, row, self.context)?));
+                let context = self.context;
+                return self.insert_all(rows.iter().map(|row| make_row(columns, row, context)));
             }
         };
         let mut reserved = Reserved::new(&self.context.memory);
@@ -127,29 +136,91 @@ impl Run<'_> {
             if rows.is_empty() {
                 break;
             }
-            for row in rows {
-                let row = make_row(columns, &row, self.context)?;
-                if materialise {
-                    reserved.take(row_bytes(&row))?;
-                    held.push(row);
-                } else {
-                    self.insert(row)?;
-                }
+            let context = self.context;
+            let made = rows.iter().map(|row| make_row(columns, row, context));
+            if !materialise {
+                self.insert_all(made)?;
+                continue;
+            }
+            for row in made {
+                let row = row?;
+                reserved.take(row_bytes(&row))?;
+                held.push(row);
             }
         }
-        held.into_iter().try_for_each(|row| self.insert(row))
+        self.insert_all(held.into_iter().map(Ok))
     }
 
-    fn insert(&mut self, mut row: Row) -> Result<(), SqlError> {
+    /// Inserts rows in their order. Where their keys may have to be asked for elsewhere, some are made before the first of them is written; an error in one of
+    /// them comes when those before it are.
+    fn insert_all(&mut self, mut rows: impl Iterator<Item = Result<Row, SqlError>>) -> Result<(), SqlError> {
+        if !ahead::is_far(&self.context.txn) {
+            return rows.try_for_each(|row| {
+                let (row, image) = self.made(row?)?;
+                self.insert(row, image)
+            });
+        }
+        loop {
+            let (mut batch, mut bytes, mut failed) = (Vec::new(), 0, None);
+            while batch.len() < AHEAD_ROWS && bytes < AHEAD_BYTES && failed.is_none() {
+                let Some(row) = rows.next() else { break };
+                match row.and_then(|row| self.made(row)) {
+                    Ok((row, image)) => {
+                        bytes += row_bytes(&row);
+                        batch.push((row, image));
+                    }
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if batch.is_empty() {
+                return failed.map_or(Ok(()), Err);
+            }
+            self.ask_ahead(&batch)?;
+            batch.into_iter().try_for_each(|(row, image)| self.insert(row, image))?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+    }
+
+    /// The keys of rows that are inserted next are looked at then, and locked where that is so.
+    fn ask_ahead(&self, batch: &[(Row, RowImage)]) -> Result<(), SqlError> {
+        let access = &self.insert.target.access;
+        let keys = |meant: fn(&Conflict, usize) -> bool| {
+            let conflict = self.insert.conflict.as_ref();
+            let consider = move |index| conflict.is_none_or(|conflict| meant(conflict, index));
+            batch.iter().flat_map(move |(_, image)| image.keys_of(access, consider)).cloned()
+        };
+        ahead::reads(keys(|_, _| true), &self.context.txn)?;
+        match self.insert.conflict.as_ref().map(|conflict| conflict.update.as_ref()) {
+            Some(Some(update)) if !update.lock.is_open() && update.lock.mode() == LockMode::NoKeyUpdate => {
+                ahead::locks(keys(Conflict::means), LockMode::NoKeyUpdate, &self.context.txn);
+            }
+            None if self.context.claims.is_some() => {
+                ahead::locks(keys(|_, _| true), LockMode::NoKeyUpdate, &self.context.txn);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A row as it is to be written, checked.
+    fn made(&mut self, mut row: Row) -> Result<(Row, RowImage), SqlError> {
         self.context.check()?;
         let target = &self.insert.target;
         target.access.generate(None, &mut row)?;
+        let image = self.writer.image(target, &row)?;
+        Ok((row, image))
+    }
+
+    fn insert(&mut self, row: Row, image: RowImage) -> Result<(), SqlError> {
+        let target = &self.insert.target;
         match &self.insert.conflict {
             None => {
-                self.writer.insert(target, &row)?;
+                self.writer.put_new(target, &row, image)?;
                 self.done(&row)
             }
-            Some(conflict) => self.insert_or(target, conflict, row),
+            Some(conflict) => self.insert_or(target, conflict, row, image),
         }
     }
 
@@ -157,10 +228,14 @@ impl Run<'_> {
         self.written.add(self.insert.returning.as_deref(), row, self.context)
     }
 
-    fn insert_or(&mut self, target: &Arc<Target>, conflict: &Conflict, row: Row) -> Result<(), SqlError> {
-        target.check(&row, None, self.context)?;
-        let image = RowImage::new(&target.access, &row, self.writer.row_id(target))?;
-        let meant = |index: usize| conflict.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&index));
+    fn insert_or(
+        &mut self,
+        target: &Arc<Target>,
+        conflict: &Conflict,
+        row: Row,
+        image: RowImage,
+    ) -> Result<(), SqlError> {
+        let meant = |index: usize| conflict.means(index);
         let update = conflict.update.as_ref();
         // Who refers to the row holds the row's key.
         let mode = match update.filter(|update| update.lock.is_open() && meant(0)) {
@@ -299,8 +374,17 @@ impl RowInserter for BulkInsert {
         let mut writer = Writer::new(context);
         let batch = self.images(context, rows, &mut writer)?;
         let count = batch.len() as u64;
+        let keys = |rows: &[(Row, RowImage)], free: bool| {
+            let asked = |index| !free || index > 0;
+            rows.iter().flat_map(|(_, image)| image.keys_of(&target.access, asked)).cloned().collect()
+        };
         let free = target.access.table.has_primary_key && primary_is_free(&batch, context)?;
-        for (row, image) in batch {
+        let far = ahead::is_far(&context.txn);
+        let asked: Vec<Vec<Bytes>> = batch.chunks(AHEAD_ROWS).filter(|_| far).map(|rows| keys(rows, free)).collect();
+        for (n, (row, image)) in batch.into_iter().enumerate() {
+            if let Some(keys) = asked.get(n / AHEAD_ROWS).filter(|_| n.is_multiple_of(AHEAD_ROWS)) {
+                ahead::reads(keys.iter().cloned(), &context.txn)?;
+            }
             let taken = context.txn.with(|txn| {
                 let taken = image.taken(txn, &target.access, None, |index| !free || index > 0)?;
                 if taken.is_none() {

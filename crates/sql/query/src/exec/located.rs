@@ -16,6 +16,7 @@
 //! session repeats the statement as a whole, with the locks it has: then the rows are those of the new snapshot. The second run reads
 //! the other tables at the newer snapshot, where PostgreSQL keeps the rows first joined.
 
+use super::ahead::AHEAD_ROWS;
 use super::sort::{Reserved, row_bytes};
 use crate::SqlError;
 use crate::context::StatementContext;
@@ -27,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Rows pulled at a time from the query.
-const PULL_ROWS: usize = 1024;
+const PULL_ROWS: usize = AHEAD_ROWS;
 
 /// A row to write.
 pub(super) struct Located {
@@ -62,13 +63,21 @@ pub(super) fn lock(
     })?;
     let read_at = context.txn.with(|txn| txn.snapshot());
     let mut changed = BTreeSet::new();
+    for row in &mut located {
+        row.held = mode(&row.stored, &row.values)?;
+    }
+    let first = located.first().map(|row| row.held);
+    let alike = first.filter(|first| located.iter().all(|row| row.held == *first));
+    let keys: Vec<Bytes> = located.iter().filter(|_| alike.is_some()).map(|row| row.key.clone()).collect();
     let mut locked = Vec::with_capacity(located.len());
-    for mut row in located {
+    for (n, mut row) in located.into_iter().enumerate() {
         context.check()?;
+        if let (Some(mode), true) = (alike, n.is_multiple_of(AHEAD_ROWS)) {
+            super::ahead::locks(keys.iter().skip(n).take(AHEAD_ROWS).cloned(), mode, &context.txn);
+        }
         if context.is_written(&row.key) {
             continue;
         }
-        row.held = mode(&row.stored, &row.values)?;
         let newest = context.txn.with(|txn| {
             txn.lock_as(&row.key, row.held, LockWait::Wait)?;
             // A row that is newer than the snapshot moves it.
@@ -114,6 +123,8 @@ fn rows(
         if rows.is_empty() {
             return Ok(());
         }
+        let key = |values: &Row| if let Some(Value::Bytea(key)) = values.first() { Some(key.clone()) } else { None };
+        super::ahead::reads(rows.iter().filter_map(key), context.reads())?;
         for mut values in rows {
             // An outer join may put NULLs in the place of a row.
             let Value::Bytea(key) = values.remove(0) else { continue };

@@ -1,6 +1,7 @@
 //! Execution: rows and index entries over the transaction, scans, lookups, writes and what they check.
 
 pub mod aggregate;
+pub(crate) mod ahead;
 pub mod building;
 pub mod claims;
 pub mod computed;

@@ -4,6 +4,7 @@
 //! leave alone: what it has written lies behind what it still reads. Any other first finds all its rows and only then writes: what
 //! it writes can never be found by it again (the Halloween problem).
 
+use super::ahead::{self, AHEAD_ROWS};
 use super::cursor::{Cursor, Level};
 use super::evaluate;
 use super::key_lock::KeyLock;
@@ -148,13 +149,15 @@ impl Modify {
                         let held = cursor.locked(*at);
                         run.write(&key, &stored, cursor.row_mut(), held)?;
                     }
+                } else if *immediate && ahead::is_far(&context.txn) {
+                    while run.find_and_write(&mut cursor, &levels[*at], *at, recheck.as_ref(), AHEAD_ROWS)? {}
                 } else if *immediate {
                     while cursor.advance()? {
                         let (key, stored) = (cursor.key(*at), cursor.stored_lent(*at));
                         run.lock_and_write(&key, &stored, &levels[*at], recheck.as_ref(), cursor.row_mut())?;
                     }
                 } else {
-                    run.found_first(&mut cursor, &levels[*at], *at, recheck.as_ref())?;
+                    run.find_and_write(&mut cursor, &levels[*at], *at, recheck.as_ref(), usize::MAX)?;
                 }
             }
             Find::Plan(plan) => run.located(plan.as_ref())?,
@@ -167,19 +170,25 @@ impl Modify {
 }
 
 impl Run<'_> {
-    /// Finds every row, then writes each.
-    fn found_first(
+    /// Finds rows, at most so many, then writes each. Says whether there may be more.
+    fn find_and_write(
         &mut self,
         cursor: &mut Cursor,
         level: &Level,
         at: usize,
         recheck: Option<&Expr>,
-    ) -> Result<(), SqlError> {
+        most: usize,
+    ) -> Result<bool, SqlError> {
         let mut reserved = Reserved::new(&self.context.memory);
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
         let joined = cursor.row().len() > level.access.columns.len();
-        while cursor.advance()? {
+        let mut more = true;
+        while found.len() < most {
+            more = cursor.advance()?;
+            if !more {
+                break;
+            }
             let (key, stored) = (cursor.key(at), cursor.stored(at));
             // A row that joins several times is written once.
             if joined && !seen.insert(key.clone()) {
@@ -189,10 +198,19 @@ impl Run<'_> {
             reserved.take(row_bytes(&row) + key.len() + stored.len())?;
             found.push(Found { key, stored, row });
         }
-        for Found { key, stored, mut row } in found {
+        // Where it depends on the row, they are locked one by one.
+        let mode = match &self.modify.action {
+            Action::Update { lock, .. } if lock.is_open() => None,
+            action => Some(action.lock()),
+        };
+        let keys: Vec<Bytes> = found.iter().filter(|_| mode.is_some()).map(|row| row.key.clone()).collect();
+        for (n, Found { key, stored, mut row }) in found.into_iter().enumerate() {
+            if let (Some(mode), true) = (mode, n.is_multiple_of(AHEAD_ROWS)) {
+                ahead::locks(keys.iter().skip(n).take(AHEAD_ROWS).cloned(), mode, &self.context.txn);
+            }
             self.lock_and_write(&key, &stored, level, recheck, &mut row)?;
         }
-        Ok(())
+        Ok(more)
     }
 
     /// Locks a row that was found, and writes it as it is then; `row` is the joined row.

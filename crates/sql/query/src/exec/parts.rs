@@ -247,6 +247,15 @@ impl Transaction for View {
     fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
         self.inner.with(|txn| txn.hold(key, mode))
     }
+    fn is_far(&self) -> bool {
+        self.inner.with(|txn| txn.is_far())
+    }
+    fn read_ahead(&mut self, keys: &[Bytes]) -> Result<(), KvError> {
+        self.inner.with(|txn| txn.read_ahead(keys))
+    }
+    fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
+        self.inner.with(|txn| txn.lock_ahead(keys, mode));
+    }
     fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
         self.inner.with(|txn| txn.present(key))
     }

@@ -132,6 +132,11 @@ impl Outbound {
         }
     }
 
+    /// Whether the key that a reference finds is that of the row itself, which is held.
+    pub(super) fn holds_its_key(&self) -> bool {
+        self.entries.is_none()
+    }
+
     /// Whether a reference to this key finds its row. Until the transaction ends nobody deletes that row or changes its key, but others
     /// may change the rest of it.
     ///

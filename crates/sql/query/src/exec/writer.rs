@@ -1,6 +1,7 @@
 //! The writes of one statement: each row checked, written with its index entries, followed along its foreign keys; and what
 //! must hold when the statement ends.
 
+use super::ahead::{self, AHEAD_ROWS};
 use super::evaluate;
 use super::parts::Action;
 use super::path::{Fit, fit};
@@ -12,7 +13,7 @@ use super::write::{self, Old, RowImage, Touch};
 use crate::catalog::{Oid, ReferentialAction, Relation};
 use crate::context::StatementContext;
 use crate::plan::PlanContext;
-use crate::transaction::ScanRequest;
+use crate::transaction::{LockMode, ScanRequest};
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
@@ -74,9 +75,17 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// 23502, 23514, 23505; 23503 here or at [`Writer::finish`].
     pub fn insert(&mut self, target: &Arc<Target>, row: &[Value]) -> Result<(), SqlError> {
-        target.check(row, None, self.context)?;
-        let image = RowImage::new(&target.access, row, self.row_id(target))?;
+        let image = self.image(target, row)?;
         self.put_new(target, row, image)
+    }
+
+    /// A new row, checked and encoded.
+    ///
+    /// # Errors
+    /// 23502, 23514.
+    pub(crate) fn image(&self, target: &Target, row: &[Value]) -> Result<RowImage, SqlError> {
+        target.check(row, None, self.context)?;
+        RowImage::new(&target.access, row, self.row_id(target))
     }
 
     /// As [`Writer::insert`], for a row already checked and encoded.
@@ -178,7 +187,19 @@ impl<'a> Writer<'a> {
     /// 23503.
     pub fn finish(mut self) -> Result<(), SqlError> {
         let deferred = &self.context.deferred;
-        for ((parent, _), Reference { target, key, row }) in std::mem::take(&mut self.parents) {
+        let parents = std::mem::take(&mut self.parents);
+        let held =
+            parents.iter().filter(|((_, _), reference)| reference.target.outbound[reference.key].holds_its_key());
+        let held: Vec<Bytes> = held.map(|((parent, _), _)| parent.clone()).collect();
+        let mut left = held.as_slice();
+        for ((parent, _), Reference { target, key, row }) in parents {
+            if left.first() == Some(&parent) {
+                let next = left.len().min(AHEAD_ROWS);
+                if (held.len() - left.len()).is_multiple_of(AHEAD_ROWS) {
+                    ahead::locks(left[..next].iter().cloned(), LockMode::KeyShare, &self.context.txn);
+                }
+                left = &left[1..];
+            }
             let outbound = &target.outbound[key];
             if !self.context.txn.with(|txn| outbound.finds(txn, &parent))? {
                 let error = outbound.violation(&target.access, &row, &self.context.settings);
@@ -311,7 +332,10 @@ impl<'a> Writer<'a> {
     ) -> Result<Vec<(Bytes, Row)>, SqlError> {
         let access = &child.access;
         let all: Vec<usize> = (0..access.columns.len()).collect();
-        let (index, keys) = child_keys(access, slots, values).unwrap_or_else(|| (0, Keys::Span(access.primary.span())));
+        let found = child_keys(access, slots, values);
+        // Without an index most rows are others: they are not looked at one by one.
+        let chunk_rows = if found.is_some() { CHILD_CHUNK_ROWS.min(limit.max(1)) } else { CHILD_CHUNK_ROWS };
+        let (index, keys) = found.unwrap_or_else(|| (0, Keys::Span(access.primary.span())));
         let mut rest = match keys {
             Keys::Span(span) => Some(span),
             Keys::One(key) => {
@@ -321,9 +345,14 @@ impl<'a> Writer<'a> {
         };
         let mut out = Vec::new();
         while let Some(span) = rest.take() {
-            let request = ScanRequest { span, reverse: false, limit: CHILD_CHUNK_ROWS.min(limit.max(1)) };
+            let request = ScanRequest { span, reverse: false, limit: chunk_rows };
             let chunk = self.context.txn.with(|txn| txn.scan_certified(&request))?;
             rest = chunk.rest;
+            if index != 0 {
+                let rows = chunk.rows.iter().map(|(key, value)| access.row_key_of_entry(key, value));
+                let rows: Vec<Bytes> = rows.collect::<Result<_, SqlError>>()?;
+                ahead::reads(rows.into_iter(), &self.context.txn)?;
+            }
             for (key, value) in chunk.rows {
                 let (key, stored) = if index == 0 {
                     (key, Some(value))

@@ -20,9 +20,10 @@ use super::join::{AHEAD_BYTES_MAX, ROWS_PER_LOOKUP, add_nulls, join_of};
 use super::{Prefix, Reservation, Rows, Run, Source, Step, open as open_node};
 use crate::engine::node::{Join, JoinKind, Node};
 use crate::engine::scalar::all_true;
+use crate::exec::ahead::{AHEAD_ROWS, is_far, rows_of_keys};
 use crate::exec::sort::row_bytes;
 use crate::exec::spill::Share;
-use crate::types::Row;
+use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,6 +53,27 @@ pub(super) fn finds_too_much(join: &Join, lookup: &Node, left_rows: usize) -> bo
     found > FOUND_FIRST as f64 && found * cost_of_found(lookup) as f64 > foreseen.whole
 }
 
+/// Says which keys the next lookups read, where they may have to be asked for elsewhere; of how many left rows.
+fn ask_ahead(lookup: &Node, lefts: &VecDeque<Row>, run: &Run) -> Result<usize, SqlError> {
+    let mut node = lookup;
+    while let Node::Filter { input, .. } | Node::Project { input, .. } = node {
+        node = input;
+    }
+    let Node::Table(scan) = node else { return Ok(usize::MAX) };
+    let [level] = scan.reading().levels.as_ref() else { return Ok(usize::MAX) };
+    if !is_far(run.context.reads()) {
+        return Ok(usize::MAX);
+    }
+    let mut keys = Vec::new();
+    for left in lefts.iter().take(AHEAD_ROWS) {
+        let mut row = left.clone();
+        row.resize(scan.width.max(row.len()), Value::Null);
+        keys.extend(level.path.keys(&level.access, &row, &run.context)?);
+    }
+    rows_of_keys(level, keys.iter(), &run.context)?;
+    Ok(AHEAD_ROWS)
+}
+
 /// A left row that is being looked up.
 struct Current {
     left: Row,
@@ -77,6 +99,8 @@ pub(super) struct Lookups {
     /// `false`: lookups go on to the end.
     careful: bool,
     hashed: Option<Source>,
+    /// Left rows whose lookups were said to come.
+    ahead: usize,
     /// For the left rows, and for what is ready of one.
     reserved: Reservation,
     ready_reserved: Reservation,
@@ -105,6 +129,7 @@ impl Lookups {
             left_to_find: FOUND_FIRST,
             found_until: FOUND_FIRST,
             hashed: None,
+            ahead: 0,
             reserved,
             ready_reserved: run.reserve(),
         }
@@ -114,7 +139,11 @@ impl Lookups {
     fn look(&mut self, join: &Join) -> Result<bool, SqlError> {
         let Lookups { current, lefts, run, left_to_find, .. } = self;
         if current.is_none() {
+            if self.ahead == 0 {
+                self.ahead = ask_ahead(&self.lookup, lefts, run)?;
+            }
             let Some(left) = lefts.pop_front() else { return Ok(false) };
+            self.ahead = self.ahead.saturating_sub(1);
             run.tick()?;
             self.ready_reserved = run.reserve();
             let source = open_node(&self.lookup, &Arc::from(left.as_slice()), run)?;

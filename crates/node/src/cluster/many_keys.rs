@@ -1,0 +1,82 @@
+//! Many keys of a range in one request: what a transaction would have asked for one by one.
+//!
+//! Invariants:
+//! 1. Each key is answered as if it had been asked for alone (`serve`), at one moment; the first that has to wait ends the answer, or keeps all of it waiting
+//!    (a read that meets what is in flight). What is not answered is asked for again.
+//! 2. Locks are given without a wait, in the order of the request: whoever asks for many stands in no queue.
+
+use super::core::Core;
+use super::serve::{Looked, What};
+use bytes::Bytes;
+use clock::Timestamp;
+use protocol::door::{Answer, LockedKey, Look, Returned};
+use protocol::txn::{LockMode, LockReply, LockWait, RangeId, TxnId, VersionStore};
+use store::{Engine, StoreError};
+
+/// Keys of one request that are looked at, at most.
+const MANY_KEYS_MAX: usize = 1024;
+
+impl<E: Engine> Core<E> {
+    /// [`protocol::door::Request::GetMany`].
+    pub fn get_many(
+        &mut self,
+        range: RangeId,
+        end: Timestamp,
+        keys: &[Bytes],
+        look: &Look,
+    ) -> Result<Looked, StoreError> {
+        let keys = &keys[..keys.len().min(MANY_KEYS_MAX)];
+        let Some(limit) = self.covered(range, end, look) else {
+            return Ok(Looked::Answer(Answer::TryLater));
+        };
+        let shard = self.shard(range)?;
+        for key in keys {
+            if !shard.range.span().contains(key) {
+                return Ok(Looked::Answer(self.moved(key)));
+            }
+            let oldest = shard.range.collected_of(key);
+            if look.snapshot < oldest {
+                return Ok(Looked::Answer(Answer::Collected { oldest, key: Some(key.clone()) }));
+            }
+            if !look.peek && self.in_flight(shard, key, look.snapshot, limit) {
+                return Ok(Looked::Wait);
+            }
+        }
+        self.admit(range, look, limit, What::GetMany { keys: keys.to_vec() })
+    }
+
+    /// [`protocol::door::Request::LockMany`].
+    pub fn lock_many(
+        &mut self,
+        range: RangeId,
+        txn: TxnId,
+        (keys, mode): (&[Bytes], LockMode),
+        newer_than: Option<Timestamp>,
+        returned: Returned,
+    ) -> Result<Looked, StoreError> {
+        let span = self.shard(range)?.range.span();
+        if let Some(key) = keys.iter().find(|key| !span.contains(key)) {
+            return Ok(Looked::Answer(self.moved(key)));
+        }
+        if txn.node != self.me().0 && !self.returned(txn, returned) {
+            return Ok(Looked::Answer(Answer::TryLater));
+        }
+        let (mut wakeups, mut known) = (Vec::new(), Vec::new());
+        for key in keys.iter().take(MANY_KEYS_MAX) {
+            let reply = self.locks.request(txn, key, mode, LockWait::NoWait, &mut wakeups);
+            // Whoever holds it is to see the newest version: see `locked`.
+            let waits = !matches!(reply, LockReply::Granted { .. })
+                || self.in_flight(self.shard(range)?, key, Timestamp::MAX, Timestamp::MIN);
+            if waits {
+                break;
+            }
+            let newer = newer_than.map_or(Ok(None), |snapshot| self.store.0.newest_above(key, snapshot))?;
+            known.push(LockedKey { newer, present: self.store.is_present(key)? });
+        }
+        self.woken(&wakeups);
+        if let Some(owner) = self.lock_owners.get_mut(&txn) {
+            owner.heard = self.ticks;
+        }
+        Ok(Looked::Answer(Answer::LockedMany { keys: known, held: self.locks.held(txn) as u64 }))
+    }
+}

@@ -1,0 +1,201 @@
+//! What is asked for before it is waited for: many keys for one round trip, and nothing that would not be so without.
+
+use super::client::{Txn, pairs, set, value};
+use super::world::{Env, World, founding, key};
+use bytes::Bytes;
+use node::cluster::VERSION_MIN;
+use node::{LockMode, RangeId, TxnError};
+use std::task::Waker;
+
+const KEYS: usize = 20;
+/// There and back, in calm weather, microseconds.
+const ROUND_TRIP_US: u64 = 2_000;
+
+fn names() -> Vec<String> {
+    (0..KEYS).map(|n| format!("k{n:02}")).collect()
+}
+
+fn keys(names: &[String]) -> Vec<Bytes> {
+    names.iter().map(|name| key(name)).collect()
+}
+
+/// Two ranges, with values in both, and a node that leads neither.
+fn world(version: u16) -> (World, u32) {
+    let mut world = World::of_version(version, 1, 3, founding(&["", "k10"], &[1, 2, 3]), |_| {});
+    let leaders = [world.await_leader(1), world.await_leader(2)];
+    let far = (1..=3).find(|node| !leaders.contains(node)).expect("one of three leads none of two");
+    let all = names().into_iter().map(|name| (name.clone(), format!("{name} 0"))).collect();
+    world.ask(far, async move |env| set(env, all).await);
+    // Nothing of it is uncertain to whoever reads it.
+    world.run(100_000);
+    (world, far)
+}
+
+fn read_ahead(txn: &mut Txn, keys: &[Bytes]) {
+    txn.txn.read_ahead(&txn.env.now(), keys, Waker::noop()).unwrap();
+}
+
+/// Reads all keys: the values, what it took, and how many requests were sent.
+async fn read_all(env: Env, ahead: bool) -> (Vec<Option<String>>, u64, u64) {
+    let mut txn = Txn::begin(&env).unwrap();
+    let (began_us, sent) = (env.true_us.get(), env.member.counters().requests_sent.get());
+    let names = names();
+    if ahead {
+        read_ahead(&mut txn, &keys(&names));
+    }
+    let mut values = Vec::new();
+    for name in &names {
+        values.push(txn.get(name).await.unwrap());
+    }
+    (values, env.true_us.get() - began_us, env.member.counters().requests_sent.get() - sent)
+}
+
+#[test]
+fn keys_that_are_read_ahead_take_one_round_trip_and_a_message_for_each_range() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let (values, took_us, sent) = world.ask(far, async |env| read_all(env, false).await);
+    assert!(took_us >= KEYS as u64 * ROUND_TRIP_US, "{took_us}");
+    assert_eq!(sent, KEYS as u64);
+    let (early, took_us, sent) = world.ask(far, async |env| read_all(env, true).await);
+    assert!(took_us < 2 * ROUND_TRIP_US, "{took_us}");
+    assert_eq!((sent, &early), (2, &values));
+    assert!(early.iter().all(Option::is_some));
+}
+
+/// No message that an older program could not read (the world looks at each).
+#[test]
+fn in_an_older_version_of_the_cluster_each_key_has_its_message() {
+    let (mut world, far) = world(VERSION_MIN);
+    for node in 1..=3 {
+        world.set_program(node, VERSION_MIN);
+    }
+    let (values, took_us, sent) = world.ask(far, async |env| read_all(env, true).await);
+    assert!(took_us < 2 * ROUND_TRIP_US, "{took_us}");
+    assert_eq!(sent, KEYS as u64);
+    assert!(values.iter().all(Option::is_some));
+}
+
+/// What was read counts as read, what was only asked for does not.
+#[test]
+fn only_what_was_taken_is_certified() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    for (read, other, refused) in [("k01", "k02", false), ("k01", "k01", true)] {
+        let mut begun = world.ask(far, async move |env| {
+            let mut txn = Txn::begin(&env).unwrap();
+            read_ahead(&mut txn, &keys(&names()));
+            assert!(txn.get(read).await.unwrap().is_some());
+            txn.put("k05", "mine");
+            txn
+        });
+        world.ask(far, async move |env| set(env, pairs(&[(other, "theirs")])).await);
+        begun.env = world.env(far);
+        let committed = world.ask(far, async move |_| begun.commit().await);
+        assert_eq!(matches!(committed, Err(TxnError::Restart { .. })), refused, "{committed:?}");
+    }
+}
+
+/// Of a key that has a newer version than the snapshot the value is asked for again when the lock has moved the snapshot.
+#[test]
+fn what_was_read_ahead_is_forgotten_when_the_snapshot_moves() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let mut begun = world.ask(far, async move |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        read_ahead(&mut txn, &keys(&names()));
+        txn
+    });
+    world.run(50_000);
+    world.ask(far, async move |env| set(env, pairs(&[("k03", "newer")])).await);
+    begun.env = world.env(far);
+    let seen = world.ask(far, async move |_| {
+        assert!(begun.lock("k03").await.unwrap());
+        begun.get("k03").await.unwrap()
+    });
+    assert_eq!(seen.as_deref(), Some("newer"));
+}
+
+fn lock_ahead(txn: &mut Txn, names: &[&str]) {
+    let keys: Vec<Bytes> = names.iter().map(|name| key(name)).collect();
+    txn.txn.lock_ahead(&keys, LockMode::Update);
+}
+
+/// Locks are taken up to the first that another has, and not behind it: whoever waits there keeps nobody from the rest, so those who lock in one order never
+/// meet in a circle.
+#[test]
+fn no_lock_is_taken_behind_one_that_is_waited_for() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let held = world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        assert!(txn.lock("k02").await.unwrap());
+        txn
+    });
+    let mut begun = world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        lock_ahead(&mut txn, &["k00", "k01", "k02", "k03", "k11"]);
+        let sent = env.member.counters().requests_sent.get();
+        assert!(txn.lock("k00").await.unwrap());
+        assert!(txn.lock("k01").await.unwrap());
+        assert_eq!(env.member.counters().requests_sent.get() - sent, 1);
+        txn
+    });
+    let free = |world: &mut World, name: &'static str| {
+        world.ask(far, async move |env| Txn::begin(&env).unwrap().try_lock(name).await)
+    };
+    assert_eq!(free(&mut world, "k01"), Err(TxnError::LockNotAvailable));
+    assert_eq!(free(&mut world, "k03"), Ok(true));
+    drop(held);
+    world.run(50_000);
+    let (begun, sent) = world.ask(far, async move |env| {
+        let sent = env.member.counters().requests_sent.get();
+        for name in ["k02", "k03", "k11"] {
+            assert!(begun.lock(name).await.unwrap());
+        }
+        (begun, env.member.counters().requests_sent.get() - sent)
+    });
+    assert_eq!(sent, 2, "the rest of the first range, and the second");
+    assert_eq!(free(&mut world, "k03"), Err(TxnError::LockNotAvailable));
+    assert_eq!(free(&mut world, "k11"), Err(TxnError::LockNotAvailable));
+    drop(begun);
+    world.run(50_000);
+    assert_eq!(free(&mut world, "k11"), Ok(true), "they are given back with all others");
+}
+
+/// A lock that was given back to a savepoint is asked for anew.
+#[test]
+fn locks_that_were_given_back_are_not_taken_to_be_held() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let mut begun = world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        let mark = txn.txn.savepoint();
+        lock_ahead(&mut txn, &["k00", "k01"]);
+        assert!(txn.lock("k00").await.unwrap());
+        txn.txn.rollback_to(mark);
+        txn.txn.release_since(mark);
+        txn
+    });
+    world.run(50_000);
+    let other = world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        assert!(txn.try_lock("k00").await.unwrap());
+        assert!(txn.try_lock("k01").await.unwrap());
+        txn
+    });
+    let refused = world.ask(far, async move |_| begun.try_lock("k00").await);
+    assert_eq!(refused, Err(TxnError::LockNotAvailable));
+    drop(other);
+}
+
+/// A range that was split meanwhile answers for none of its keys: they are asked for one by one.
+#[test]
+fn keys_of_a_range_that_was_split_are_found() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let leads = world.await_leader(1);
+    world.ask(leads, async |env| {
+        let ticket = env.member.split(&env.now(), key("k05"), Waker::noop());
+        super::world::poll_fn(|cx| ticket.poll(cx.waker())).await.unwrap();
+    });
+    world.until("somebody leads it", |world| world.member(leads).ranges().len() > 2);
+    let (values, ..) = world.ask(far, async |env| read_all(env, true).await);
+    assert_eq!(values.iter().flatten().count(), KEYS);
+    assert!(world.member(leads).status(RangeId(1)).is_some());
+    assert!(world.ask(far, async |env| value(env, "k07").await).is_some());
+}

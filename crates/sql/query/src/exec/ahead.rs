@@ -1,0 +1,88 @@
+//! Which keys come next, said to a transaction that may have to ask for each elsewhere (`Transaction::read_ahead`, `Transaction::lock_ahead`): distance costs round
+//! trips per statement then, and not per row.
+//!
+//! Invariants
+//! 1. Nothing depends on it: what is said to be read or locked next may be left out, and what was not said may be read.
+//! 2. What is said to be locked is locked, unless the statement fails: no row is named whose condition was not asked.
+
+use super::cursor::Level;
+use super::span::Keys;
+use crate::SqlError;
+use crate::context::StatementContext;
+use crate::transaction::{LockMode, LockWait, TxnRef};
+use bytes::Bytes;
+
+/// Rows of which is said at a time what comes next.
+pub(crate) const AHEAD_ROWS: usize = 256;
+
+/// Whether it pays to say what comes next.
+pub(crate) fn is_far(txn: &TxnRef) -> bool {
+    txn.with(|txn| txn.is_far())
+}
+
+/// The rows that entries of a level's index lead to are read next.
+pub(super) fn rows_of_entries(
+    level: &Level,
+    entries: &[(Bytes, Bytes)],
+    context: &StatementContext,
+) -> Result<(), SqlError> {
+    if entries.len() < 2 || level.skips || !is_far(context.reads()) {
+        return Ok(());
+    }
+    let rows = entries.iter().map(|(key, value)| level.access.row_key_of_entry(key, value));
+    let rows: Vec<Bytes> = rows.collect::<Result<_, SqlError>>()?;
+    Ok(context.reads().with(|txn| txn.read_ahead(&rows))?)
+}
+
+/// The rows that these keys of a level's unique index lead to are read next, and locked before that if the level says so.
+pub(crate) fn rows_of_keys<'a>(
+    level: &Level,
+    keys: impl Iterator<Item = &'a Keys>,
+    context: &StatementContext,
+) -> Result<(), SqlError> {
+    if level.skips || !is_far(context.reads()) {
+        return Ok(());
+    }
+    let one = |keys: &Keys| if let Keys::One(key) = keys { Some(key.clone()) } else { None };
+    let mut keys: Vec<Bytes> = keys.filter_map(one).take(AHEAD_ROWS).collect();
+    if keys.len() < 2 {
+        return Ok(());
+    }
+    context.reads().with(|txn| {
+        txn.read_ahead(&keys)?;
+        if level.path.index != 0 {
+            if level.entries.is_some() {
+                return Ok(());
+            }
+            let mut rows = Vec::with_capacity(keys.len());
+            for key in &keys {
+                if let Some(entry) = txn.peek(key)? {
+                    rows.push(level.access.row_key_of_entry(key, &entry)?);
+                }
+            }
+            keys = rows;
+            txn.read_ahead(&keys)?;
+        }
+        if let (Some((mode, LockWait::Wait)), None) = (level.lock, &level.key_lock) {
+            txn.lock_ahead(&keys, mode);
+        }
+        Ok(())
+    })
+}
+
+/// Rows that were found are locked next, all in one mode.
+pub(super) fn locks(keys: impl Iterator<Item = Bytes>, mode: LockMode, txn: &TxnRef) {
+    if is_far(txn) {
+        let keys: Vec<Bytes> = keys.collect();
+        txn.with(|txn| txn.lock_ahead(&keys, mode));
+    }
+}
+
+/// Keys are read next.
+pub(super) fn reads(keys: impl Iterator<Item = Bytes>, txn: &TxnRef) -> Result<(), SqlError> {
+    if is_far(txn) {
+        let keys: Vec<Bytes> = keys.collect();
+        txn.with(|txn| txn.read_ahead(&keys))?;
+    }
+    Ok(())
+}
