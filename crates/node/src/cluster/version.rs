@@ -14,7 +14,7 @@
 //! | --- | --- |
 //! | 1 | |
 //! | 2 | a range counts its commits ([`RangeStatus::commits`](super::RangeStatus)) |
-//! | 3 | messages: locks of sessions (`holds`), word about locks by way of a third; reads by who has moved past a node's time (`serve`, invariant 4); what time took of a commit; negotiated snapshots (`settled`); reads of the nearest replica (`near`); time that is lent (`lent`) |
+//! | 3 | messages: locks of sessions (`holds`), word about locks by way of a third; reads by who has moved past a node's time (`serve`, invariant 4); what time took of a commit; negotiated snapshots (`settled`); reads of the nearest replica (`near`); time that is lent (`lent`); requests for many keys (`many_keys`) |
 //!
 //! # Invariants
 //! 1. What applying a record does depends on the range's version, never on the program's.

@@ -171,7 +171,12 @@ impl<E: Engine> Transaction<E> {
             let Some(result) = self.member.look().poll_call_at(call, waker) else { return Poll::Pending };
             ahead.answered(call, result);
         }
-        Poll::Ready(ahead.found.get(key).cloned())
+        // Where the rule is broken on purpose: an old answer would be uncertain for ever.
+        let told = |(by, found): &(NodeId, Found)| match ahead.look == Some(look) {
+            true => (*by, found.clone()),
+            false => (*by, Found { newer: None, ..found.clone() }),
+        };
+        Poll::Ready(ahead.found.get(key).map(told))
     }
 
     /// These keys are about to be locked, in this order and mode, by [`Transaction::lock`] or [`Transaction::hold`]: see the module.
