@@ -143,7 +143,7 @@ fn no_lock_is_taken_behind_one_that_is_waited_for() {
     assert_eq!(free(&mut world, "k01"), Err(TxnError::LockNotAvailable));
     assert_eq!(free(&mut world, "k03"), Ok(true));
     drop(held);
-    world.run(50_000);
+    world.run(200_000);
     let (begun, sent) = world.ask(far, async move |env| {
         let sent = env.member.counters().requests_sent.get();
         for name in ["k02", "k03", "k11"] {
@@ -155,7 +155,8 @@ fn no_lock_is_taken_behind_one_that_is_waited_for() {
     assert_eq!(free(&mut world, "k03"), Err(TxnError::LockNotAvailable));
     assert_eq!(free(&mut world, "k11"), Err(TxnError::LockNotAvailable));
     drop(begun);
-    world.run(50_000);
+    // Until word of it has left with a tick, and come.
+    world.run(200_000);
     assert_eq!(free(&mut world, "k11"), Ok(true), "they are given back with all others");
 }
 
