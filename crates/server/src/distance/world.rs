@@ -86,6 +86,7 @@ fn kind_of(request: &Request) -> &'static str {
         Request::Outcome { .. } => "outcome",
         Request::Split { .. } => "split",
         Request::Forget { .. } => "forget",
+        Request::Time => "time",
     }
 }
 

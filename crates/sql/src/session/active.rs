@@ -235,10 +235,9 @@ impl Session {
         let made = self.plan_by_what_is_known(prepared);
         let looks_up = made.as_ref().is_none_or(|made| !made.uses.is_empty());
         // What may look something up as it runs, and found that it has changed, is not to go by the same catalog again.
-        if looks_up || self.met_conflict || made.as_ref().is_none_or(|made| !made.plan.reads_nothing()) {
-            if !(presumes && made.is_some() && self.presume_catalog()?) {
-                self.follow_catalog(Wait::Hasty)?;
-            }
+        let may_look_up = looks_up || self.met_conflict || made.as_ref().is_none_or(|made| !made.plan.reads_nothing());
+        if may_look_up && !(presumes && made.is_some() && self.presume_catalog()?) {
+            self.follow_catalog(Wait::Hasty)?;
         }
         if looks_up && self.active.as_ref().is_some_and(|active| active.unreached) {
             self.follow_catalog(Wait::Patient)?;

@@ -247,17 +247,49 @@ impl Session {
     /// The result's shape (`None`: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
     ///
     /// # Errors
-    /// 34000 for an unknown portal.
+    /// 34000 for an unknown portal; those of planning, where the catalog that it was bound by was only presumed, and is another one.
     pub fn describe_portal(&mut self, name: &str) -> Result<(Option<&[Field]>, &[i16]), SqlError> {
         if self.portals.get(name).is_none() {
             self.failed();
             return Err(unknown_portal(name));
+        }
+        if self.active.as_ref().is_some_and(|active| active.presumed) {
+            self.begin_message();
+            let planned = self.with_limits(|session| {
+                let planned = session.plan_described(name);
+                session.deadline.clear();
+                planned
+            });
+            if let Err(e) = planned {
+                self.failed();
+                return Err(e);
+            }
         }
         let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
         if let Some(plan) = &portal.plan {
             portal.prepared.tell(plan.as_ref());
         }
         Ok((portal.shape(), &portal.formats))
+    }
+
+    /// A portal is told of by the present catalog: where that is not the one that was presumed when it was bound, it is planned anew.
+    fn plan_described(&mut self, name: &str) -> Result<(), SqlError> {
+        let unbegun = |portal: &&Portal| matches!(portal.state, PortalState::Ready) && portal.plan.is_some();
+        let Some(prepared) = self.portals.get(name).filter(unbegun).map(|portal| portal.prepared.clone()) else {
+            return Ok(());
+        };
+        let plan = self.ensure_planned(&prepared, None)?;
+        let Some(mut portal) = self.portals.take(name) else { return Ok(()) };
+        let fits = portal.plan.as_ref().is_none_or(|bound| bound.parameters() == plan.parameters());
+        portal.plan = Some(plan);
+        self.portals.put_back(name, portal);
+        prepared.confirm();
+        match fits {
+            true => Ok(()),
+            // Its values were read as what its parameters were then.
+            false => Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
+                .hint("Bind the statement again.")),
+        }
     }
 
     /// An Execute message; 0 rows means all. `sync_follows`: the next message in the caller's buffer is Sync, so a lone

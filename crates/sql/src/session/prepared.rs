@@ -58,6 +58,8 @@ pub(super) enum Statement {
 struct Current {
     made: Made,
     generation: u64,
+    /// By a catalog that was only taken to be the present one, and nothing was told of it: what it gives may change.
+    presumed: bool,
 }
 
 impl Prepared {
@@ -78,6 +80,12 @@ impl Prepared {
     /// Where its time is a parameter: the plan of the time that was bound last. Some clients ask for a statement's shape behind its Bind.
     pub(super) fn bound_plan(&self) -> Option<Arc<dyn Plan>> {
         self.time_parameter().and_then(|_| self.plan.lock().as_ref().map(|current| current.made.plan.clone()))
+    }
+    /// The catalog that it was planned by is the present one, and its rows are told: it keeps its shape from now on.
+    pub(super) fn confirm(&self) {
+        if let Some(current) = self.plan.lock().as_mut() {
+            current.presumed = false;
+        }
     }
     /// The next plan may have another shape: nobody was told of this one's.
     pub(super) fn forget_plan(&self) {
@@ -136,6 +144,7 @@ impl Session {
             let number = active.view.snapshot().version();
             if current.made.number == number || current.made.uses.hold(&active.view) {
                 current.made.number = number;
+                current.presumed &= active.presumed;
                 let Made { plan, uses, .. } = &current.made;
                 active.rely_on(uses, !plan.is_read_only())?;
                 return Ok(plan.clone());
@@ -159,7 +168,7 @@ impl Session {
         let plan = made.plan.clone();
         let fits = match timed {
             true => told.is_none_or(|told| told.fits(plan.as_ref())),
-            false => held.as_ref().is_none_or(|old| are_same(old.made.plan.fields(), plan.fields())),
+            false => held.as_ref().is_none_or(|old| old.presumed || are_same(old.made.plan.fields(), plan.fields())),
         };
         if !fits {
             let refused = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
@@ -175,7 +184,9 @@ impl Session {
         if let Some(active) = self.active.as_mut() {
             active.rely_on(&made.uses, !plan.is_read_only())?;
         }
-        *held = Some(Current { made, generation: self.generation });
+        let presumed = self.active.as_ref().is_some_and(|active| active.presumed);
+        let presumed = presumed && held.as_ref().is_none_or(|old| old.presumed);
+        *held = Some(Current { made, generation: self.generation, presumed });
         Ok(plan)
     }
 

@@ -208,7 +208,10 @@ impl Session {
             }
             _ => self.run_planned(portal, &prepared, how, out)?,
         };
-        self.confirm_catalog()?;
+        if self.active.as_ref().is_some_and(|active| active.presumed) {
+            self.confirm_catalog()?;
+            prepared.confirm();
+        }
         if let Some(active) = self.active.as_mut() {
             active.statements += 1;
         }
