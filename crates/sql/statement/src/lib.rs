@@ -13,6 +13,7 @@ pub mod sessions;
 pub mod statement;
 pub mod statistics;
 pub mod temporary;
+mod temporary_totals;
 pub mod waits;
 
 use sql_catalog as catalog;

@@ -16,7 +16,7 @@ use crate::catalog::reliance::Relied;
 use crate::identifier;
 use crate::progress::Progress;
 use crate::statistics::Known;
-use crate::temporary::TemporaryTotals;
+use crate::temporary_totals::TemporaryTotals;
 use crate::transaction::{Footprint, Interrupt, LockTimeout, Wait};
 use clock::Timestamp;
 use parking_lot::Mutex;

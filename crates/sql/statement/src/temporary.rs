@@ -11,29 +11,11 @@ use crate::statement::Statement;
 use crate::transaction::Scratch;
 use crate::{SqlError, SqlState};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The setting that bounds them.
 pub const LIMIT_SETTING: &str = "temp_file_limit";
-
-/// What temporary files of ended statements there were in each database: `pg_stat_database.temp_files`, `temp_bytes`.
-#[derive(Debug, Default)]
-pub struct TemporaryTotals(Mutex<BTreeMap<u32, (u64, u64)>>);
-
-impl TemporaryTotals {
-    /// How many files there were in a database, and their bytes.
-    pub fn of(&self, database: u32) -> (u64, u64) {
-        self.0.lock().get(&database).copied().unwrap_or_default()
-    }
-
-    fn add(&self, database: u32, bytes: u64) {
-        let mut all = self.0.lock();
-        let (files, sum) = all.entry(database).or_default();
-        (*files, *sum) = (*files + 1, *sum + bytes);
-    }
-}
 
 /// Written at its end, read anywhere.
 pub struct TemporaryFile {
@@ -112,12 +94,5 @@ mod tests {
     fn a_limit_is_read_as_it_is_shown() {
         let cases = [("-1", None), ("0", Some(0)), ("8kB", Some(8 << 10)), ("100MB", Some(100 << 20))];
         cases.into_iter().for_each(|(shown, bytes)| assert_eq!(limit_bytes(shown), bytes, "{shown}"));
-    }
-
-    #[test]
-    fn what_is_shown_of_a_database_is_what_its_files_had() {
-        let totals = TemporaryTotals::default();
-        [(5, 10), (7, 1), (5, 30)].into_iter().for_each(|(database, bytes)| totals.add(database, bytes));
-        assert_eq!([totals.of(5), totals.of(7), totals.of(9)], [(2, 40), (1, 1), (0, 0)]);
     }
 }
