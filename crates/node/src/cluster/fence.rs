@@ -12,7 +12,8 @@
 //! 1. Only a node that votes in the range, is heard, and claimed an interval lately that is narrow enough for others takes over. Where there is none the leader stays: no one would be better off.
 //! 2. A clock that is lost for a moment ([`FENCED_TICKS`]) moves nothing.
 //! 3. [`HANDOVERS_MAX`] begin in one tick.
-//! 4. A range that came back soon stays twice as long as the time before: where several nodes are fenced it does not go to and fro between them, each time without a leader for a moment.
+//! 4. It goes with a lease or without: whoever is elected with a clock an hour behind has none for that hour, and while he leads nobody else has one.
+//! 5. A range that came back soon stays twice as long as the time before: where several nodes are fenced it does not go to and fro between them, each time without a leader for a moment.
 //!
 //! # Caveats
 //! A fenced node may be elected again, and hands over again. One without a trusted reading looks for no votes (`elections` of the log core).
@@ -47,8 +48,11 @@ impl<E: Engine> Core<E> {
             return;
         }
         let ticks = self.ticks;
-        let goes = |shard: &Shard| shard.led.is_some() && ticks.saturating_sub(shard.went.0) >= shard.went.1;
-        let led = self.shards.iter().filter(|(_, shard)| goes(shard)).map(|(range, _)| *range);
+        let goes = |range: RangeId, shard: &Shard| {
+            let leads = shard.led.is_some() || self.leads(range);
+            leads && ticks.saturating_sub(shard.went.0) >= shard.went.1
+        };
+        let led = self.shards.iter().filter(|(range, shard)| goes(**range, shard)).map(|(range, _)| *range);
         let going: Vec<(RangeId, NodeId)> =
             led.filter_map(|range| Some((range, self.successor(range, &able)?))).take(HANDOVERS_MAX).collect();
         for (range, to) in going {
