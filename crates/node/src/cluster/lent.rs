@@ -22,7 +22,8 @@
 //!    lower bound however late it comes; what is counted on from an answer ([`Told::latest`]) decides nothing but until when copies may come.
 //! 2. Only a clock lends that is sound: a leader's, under its lease, whose level serves `hybrid` by the reading of that moment. Who doubts his own says so, and another is asked.
 //! 3. Leaders do not borrow: what is led here is stamped, closed, served and shown by the own reading and level.
-//! 4. A commit of several ranges is acknowledged once a leader of one of them says that its timestamp is past, as one of one range is by its leader.
+//! 4. A commit of several ranges is acknowledged once a leader of one of them says that its timestamp is past, as one of one range is by its leader. Where the leaders of all of them doubt
+//!    their own clocks it is by the own reading, if that is trusted: so do they acknowledge what is theirs.
 //! 5. Nothing is sent that would have to wait: a commit whose floor lies above what a leader allows is refused before.
 //! 6. A token is held against the answer where the snapshot is taken. (Each leader serves and stamps within its lease only, whoever let the token in.)
 //!
@@ -98,6 +99,8 @@ pub(crate) struct Vouching {
     ranges: Vec<RangeId>,
     turn: usize,
     call: Option<u64>,
+    /// So many leaders in a row have said that they doubt their own clocks.
+    refusals: usize,
 }
 
 impl Vouching {
@@ -192,7 +195,7 @@ impl<E: Engine> Core<E> {
         if let Some(reply) = &gated.reply {
             reply.committed(commit);
         }
-        self.vouching.insert(txn, Vouching { commit, gated, ranges, turn: 0, call: None });
+        self.vouching.insert(txn, Vouching { commit, gated, ranges, turn: 0, call: None, refusals: 0 });
         self.ask_to_vouch(txn);
     }
 
@@ -210,7 +213,16 @@ impl<E: Engine> Core<E> {
     pub fn vouched(&mut self, now: &Reading, txn: TxnId, result: Result<(NodeId, Answer), TxnError>) {
         let Some(vouching) = self.vouching.get_mut(&txn) else { return };
         vouching.call = None;
-        let Ok((_, Answer::Time(Some(interval)))) = result else { return };
+        let interval = match result {
+            Ok((_, Answer::Time(Some(interval)))) => interval,
+            Ok((_, Answer::Time(None))) => {
+                vouching.refusals += 1;
+                return;
+            }
+            // Who is not heard may lend.
+            _ => return,
+        };
+        vouching.refusals = 0;
         if interval.is_past(vouching.commit) {
             self.counters.commits_vouched.one();
             self.acknowledge_vouched(now, txn);
@@ -226,12 +238,13 @@ impl<E: Engine> Core<E> {
         self.show(commit, gated);
     }
 
-    /// Who could not vouch is asked again; and a clock that is right again vouches itself.
+    /// Who could not vouch is asked again; and a clock that is right again vouches itself, as does one that is trusted where nobody lends.
     pub fn tick_lent(&mut self, now: &Reading) {
         let own = !self.in_doubt(now);
         for txn in self.vouching.keys().copied().collect::<Vec<_>>() {
             let Some(vouching) = self.vouching.get(&txn) else { continue };
-            if own && self.may_show(now, vouching.commit) {
+            let nobody = vouching.refusals >= vouching.ranges.len();
+            if (own || nobody) && self.may_show(now, vouching.commit) {
                 self.acknowledge_vouched(now, txn);
             } else if vouching.is_left() {
                 let call = self.vouching.remove(&txn).and_then(|vouching| vouching.call);

@@ -299,3 +299,26 @@ fn what_waits_for_the_time_can_be_ended() {
     w.run(5_000_000);
     assert_eq!(w.ask(1, async |env| value(env, "q").await).as_deref(), Some("1"));
 }
+
+/// Where nobody lends, as every bound is too wide, a commit of several ranges is acknowledged by the own reading.
+#[test]
+fn where_nobody_lends_a_commit_of_several_ranges_is_acknowledged() {
+    for (seed, nodes) in [(500, 1), (501, 3)] {
+        let all: Vec<u32> = (1..=nodes).collect();
+        let mut w = World::new(seed, nodes, founding(&["", "m"], &all), intact);
+        for node in 1..=nodes {
+            w.set_watch(node, 0, 11_000_000);
+        }
+        w.run(6_000_000);
+        let env = w.env(nodes);
+        assert!(env.member.in_doubt(&env.now()));
+        let at = w.ask(nodes, async |env| {
+            let mut txn = Txn::with(&env, of(Consistency::Token)).unwrap();
+            txn.put("a", "1");
+            txn.put("p", "1");
+            txn.commit().await.unwrap()
+        });
+        assert!(at.physical_us() <= w.now_us(), "{nodes} nodes: acknowledged before it is past");
+        assert_eq!(w.member(nodes).counters().commits_vouched.get(), 0);
+    }
+}
