@@ -12,7 +12,7 @@
 use super::carried::Carried;
 use super::collect::Collection;
 use super::commit::Committing;
-use super::follow::ResolvedHere;
+use super::follow::{Newest, ResolvedHere};
 use super::gateway::Gateway;
 use super::gather::Gathering;
 use super::holds::Holds;
@@ -137,6 +137,7 @@ pub(crate) struct Core<E> {
     /// The greatest timestamp that was stamped here in any range: a floor may lie above the clock.
     pub stamped: Timestamp,
     pub resolved_here: ResolvedHere,
+    pub newest_here: Option<Newest>,
     /// For so many ticks the clock has not been believed.
     pub fenced_ticks: u64,
     /// Whom this round of probes was gone after here: with whom it began, and who (see `deadlock`).
@@ -482,6 +483,7 @@ impl<E: Engine> Core<E> {
         self.tick_gateway(now);
         self.tick_commits(now);
         self.tick_lent(now);
+        self.tick_resolved(now);
         self.tick_collection(now);
         self.tick_heirs(now);
         self.tick_version(now);

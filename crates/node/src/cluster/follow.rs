@@ -25,6 +25,7 @@ use super::core::{Core, group_of};
 use super::member::Member;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
+use protocol::log::raft;
 use protocol::txn::RangeId;
 use store::{Engine, StoreError};
 
@@ -32,6 +33,8 @@ use store::{Engine, StoreError};
 const LAGS_US: u64 = 10_000_000;
 /// So old is what a replica elsewhere has resolved for certain that does not lag, microseconds: what leaders close, and time for word of it.
 const ELSEWHERE_US: u64 = 4_200_000;
+/// Whoever does not doubt his clock looks each so many ticks whether what is resolved here rises.
+const LOOK_TICKS: u64 = 10;
 
 /// What the replicas here had resolved when that was last asked.
 #[derive(Debug, Default)]
@@ -43,12 +46,31 @@ pub(crate) struct ResolvedHere {
     alone: Vec<Timestamp>,
 }
 
+/// The newest that replicas here of ranges led elsewhere have resolved.
+#[derive(Debug)]
+pub(crate) struct Newest {
+    at: Timestamp,
+    /// When it was seen to rise last, by the time that passes here, nanoseconds; `None`: not yet in this life.
+    rose_ns: Option<u64>,
+}
+
+impl Newest {
+    fn raised(was: Option<Self>, at: Timestamp, now: &Reading) -> Self {
+        match was {
+            None => Newest { at, rose_ns: None },
+            Some(was) if at > was.at => Newest { at, rose_ns: Some(now.now_ns) },
+            Some(was) => was,
+        }
+    }
+}
+
 impl<E: Engine> Core<E> {
     /// What is resolved here, looked at once in a tick.
     fn resolved_here(&mut self, now: &Reading) -> &ResolvedHere {
         if self.resolved_here.tick != Some(self.ticks) {
             // A clock that is in doubt does not say who lags, nor what others have.
-            let earliest = if self.in_doubt(now) { Timestamp::MIN } else { now.interval.earliest() };
+            let doubts = self.in_doubt(now);
+            let earliest = if doubts { Timestamp::MIN } else { now.interval.earliest() };
             let lags_below = Timestamp::new(earliest.physical_us().saturating_sub(LAGS_US), 0);
             let mut here = ResolvedHere { tick: Some(self.ticks), ..ResolvedHere::default() };
             for (range, shard) in &self.shards {
@@ -60,7 +82,10 @@ impl<E: Engine> Core<E> {
                     here.alone.push(resolved);
                 }
             }
-            if self.routes.ranges().any(|range| !self.shards.contains_key(&range)) {
+            if let Some(newest) = here.followed.iter().max() {
+                self.newest_here = Some(Newest::raised(self.newest_here.take(), *newest, now));
+            }
+            if !doubts && self.routes.ranges().any(|range| !self.shards.contains_key(&range)) {
                 let at = Timestamp::new(earliest.physical_us().saturating_sub(ELSEWHERE_US), 0);
                 here.followed.push(at);
                 here.alone.push(at);
@@ -70,6 +95,21 @@ impl<E: Engine> Core<E> {
             self.resolved_here = here;
         }
         &self.resolved_here
+    }
+
+    /// Looks when the newest rises, while its age says what time it is.
+    pub fn tick_resolved(&mut self, now: &Reading) {
+        if self.in_doubt(now) || self.ticks.is_multiple_of(LOOK_TICKS) {
+            self.resolved_here(now);
+        }
+    }
+
+    /// The present as others' closing has it, microseconds: what was closed last, and what has passed since, whoever has been heard of meanwhile. `None`: nothing was closed in this life.
+    pub fn present_by_closed_us(&mut self, now: &Reading) -> Option<u64> {
+        self.resolved_here(now);
+        let newest = self.newest_here.as_ref()?;
+        let since_us = now.now_ns.saturating_sub(newest.rose_ns?) / 1_000;
+        Some(newest.at.physical_us().saturating_add(raft::CLOSE_AFTER_US).saturating_add(since_us))
     }
 
     /// Up to here the replica of a range here has everything; `None`: nothing is known of it.
@@ -129,11 +169,9 @@ impl<E: Engine> Member<E> {
         oldest_from(&core.resolved_here(now).alone, past, least)
     }
 
-    /// The newest that any replica here has resolved.
-    pub(super) fn resolved_at_most(&self, now: &Reading) -> Timestamp {
-        let mut core = self.look();
-        let here = core.resolved_here(now);
-        here.followed.last().copied().max(here.alone.last().copied()).unwrap_or_default()
+    /// All replicas here of ranges that are led elsewhere have resolved this. What only some have may be the word of one that is ahead.
+    pub(super) fn resolved_by_all(&self, now: &Reading) -> Timestamp {
+        self.look().resolved_here(now).followed.first().copied().unwrap_or_default()
     }
 }
 

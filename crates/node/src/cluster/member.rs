@@ -33,8 +33,6 @@ pub struct Member<E> {
 
 /// Nodes are numbered up to here: see [`Member::unique_id`].
 pub const NODE_MAX: u32 = 6143;
-/// So far behind the present lies what leaders close ([`raft::Options`]), microseconds.
-const CLOSED_BEHIND_US: u64 = raft::CLOSE_AFTER_US;
 /// Bits of a unique number that count within one life of a node, and below the node's number.
 const COUNT_BITS: u32 = 33;
 const NODE_SHIFT: u32 = 50;
@@ -240,13 +238,11 @@ impl<E: Engine> Member<E> {
     /// since (see `timeline`). Whatever was acknowledged here a second or more before that moment lies at or below it.
     pub fn ago(&self, now: &Reading, age_us: u64) -> Timestamp {
         let physical = Timestamp::new((now.interval.middle_ns() / 1000).saturating_sub(age_us), 0);
-        // Leaders close what lies so far behind: what the replicas here know of the present where the clock does not say it.
-        let known = self.in_doubt(now).then(|| self.resolved_at_most(now));
-        let physical = match known.filter(|at| *at > Timestamp::MIN) {
-            Some(at) => Timestamp::new((at.physical_us() + CLOSED_BEHIND_US).saturating_sub(age_us), 0),
-            None => physical,
-        };
-        let core = self.look();
+        let doubts = self.in_doubt(now);
+        let mut core = self.look();
+        // What the replicas here know of the present where the clock does not say it.
+        let known_us = if doubts { core.present_by_closed_us(now) } else { None };
+        let physical = known_us.map_or(physical, |us| Timestamp::new(us.saturating_sub(age_us), 0));
         if core.sabotage.ago_by_the_clock() {
             return physical;
         }

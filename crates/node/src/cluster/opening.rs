@@ -177,6 +177,7 @@ impl<E: Engine> Opening<E> {
             commits_take_us: 0,
             stamped: Timestamp::MIN,
             resolved_here: ResolvedHere::default(),
+            newest_here: None,
             fenced_ticks: 0,
             chased: BTreeSet::new(),
             count: self.count,

@@ -5,7 +5,8 @@ use super::links::lead;
 use super::world::{Prepare, World, founding, poll_fn};
 use clock::{Status, Timestamp};
 use node::cluster::LogLimits;
-use node::{BeginOptions, Consistency, Isolation, LockMode, TxnError, WhenLocked};
+use node::{BeginOptions, Consistency, IfRefused, Isolation, LockMode, TxnError, WhenLocked};
+use std::task::Poll;
 
 const HOUR_US: i64 = 3_600_000_000;
 
@@ -321,4 +322,63 @@ fn where_nobody_lends_a_commit_of_several_ranges_is_acknowledged() {
         assert!(at.physical_us() <= w.now_us(), "{nodes} nodes: acknowledged before it is past");
         assert_eq!(w.member(nodes).counters().commits_vouched.get(), 0);
     }
+}
+
+/// A bound of staleness is kept, however long nothing has been heard: what has passed since counts.
+#[test]
+fn a_while_ago_is_counted_from_the_present_while_nobody_is_heard() {
+    for (n, doubt) in DOUBTS.into_iter().enumerate() {
+        let mut w = world(510 + n as u64, doubt, intact);
+        w.run(6_000_000);
+        w.cut_off(3);
+        for _ in 0..3 {
+            w.run(60_000_000);
+            // Who was proved wrong believes himself again when nobody proves it any more.
+            if doubt.1.is_none() && !w.member(3).in_doubt(&w.env(3).now()) {
+                continue;
+            }
+            let ago = w.member(3).ago(&w.env(3).now(), 10_000_000).physical_us();
+            assert!(
+                ago <= w.now_us() - 10_000_000 && ago > w.now_us() - 12_000_000,
+                "{doubt:?}: {ago} at {}",
+                w.now_us()
+            );
+        }
+    }
+}
+
+/// Who doubts his clock counts what he has, and not what he would have to guess of ranges that others have.
+#[test]
+fn what_is_elsewhere_is_not_guessed() {
+    let mut ranges = founding(&["", "m"], &[1, 2, 3]);
+    ranges.truncate(1);
+    ranges.extend(founding(&["", "m"], &[1, 2, 4]).split_off(1));
+    let mut w = World::new(530, 4, ranges, intact);
+    (1..=4).for_each(|node| w.set_watch(node, 0, 1_000));
+    lead(&mut w, 1, 1);
+    lead(&mut w, 2, 2);
+    w.break_watch(3, 0, Some(Status::Disrupted));
+    w.run(10_000_000);
+    let now = w.env(3).now();
+    let fresh = w.member(3).freshest(&now, Timestamp::MIN).physical_us();
+    // What sleeps is not closed on there: see the costs of decision 203.
+    assert!(fresh > w.now_us() - 20_000_000 && fresh <= w.now_us(), "{fresh} at {}", w.now_us());
+}
+
+/// What was refused has no snapshot that was lent, though its token was refused before.
+#[test]
+fn what_needs_the_bound_takes_no_snapshot_that_was_lent() {
+    let mut w = world(540, (0, Some(Status::Disrupted)), intact);
+    let token = Timestamp::new(w.now_us() + 5_000_000, 0);
+    let options = BeginOptions { token, if_refused: IfRefused::WhenItReads, ..of(Consistency::Strict) };
+    let mut txn = Txn::with(&w.env(3), options).unwrap();
+    w.break_watch(3, 0, None);
+    w.run(1_000_000);
+    let waker = std::task::Waker::noop();
+    let refused = txn.txn.place(&w.env(3).now(), waker);
+    assert!(matches!(&refused, Poll::Ready(Err(TxnError::SnapshotUnavailable { .. }))), "{refused:?}");
+    w.run(5_000_000);
+    let now = w.env(3).now();
+    assert_eq!(txn.txn.place(&now, waker), Poll::Ready(Ok(())), "by its own clock");
+    assert!(txn.txn.snapshot() >= now.interval.latest());
 }

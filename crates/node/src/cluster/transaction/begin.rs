@@ -103,7 +103,7 @@ impl<E: Engine> Transaction<E> {
                 member.present(now, mode, wanted, token)
             }
         };
-        let is_placed = is_placed || options.as_of.is_some_and(|at| at <= member.resolved_at_most(now));
+        let is_placed = is_placed || options.as_of.is_some_and(|at| at <= member.resolved_by_all(now));
         // What was shown here is no future, wherever the clock was set back to.
         if !doubts && options.as_of.is_some_and(|at| at > member.visible() && now.interval.is_future(at)) {
             let reason = format!("it lies in the future: true time is at most {}", now.interval.latest());
@@ -162,6 +162,8 @@ impl<E: Engine> Transaction<E> {
         }
         let settled = self.member.settle(now, self.wanted);
         (self.mode, self.is_refused) = settle_as(settled, self.wanted, self.if_refused)?;
+        self.draft.reads.forget_uncertified();
+        self.caught_up.clear();
         if self.is_refused {
             self.is_placed = false;
             return Ok(());
@@ -170,8 +172,6 @@ impl<E: Engine> Transaction<E> {
             self.floor = self.floor.max(now.interval.latest());
         }
         self.stats.consistency = self.mode;
-        self.draft.reads.forget_uncertified();
-        self.caught_up.clear();
         let mode = self.mode;
         if matches!(mode, Consistency::Token | Consistency::None) && self.member.in_doubt(now) {
             (self.is_placed, self.limit) = (false, Timestamp::MIN);
@@ -195,9 +195,12 @@ impl<E: Engine> Transaction<E> {
         if !self.is_refused {
             return Ok(());
         }
-        self.mode = self.member.settle(now, self.wanted)?;
-        (self.is_refused, self.stats.consistency) = (false, self.mode);
+        let mode = self.member.settle(now, self.wanted)?;
+        // Nothing is settled where the token is refused: else what needs the bound would go by what is lent.
         self.member.admit(now, self.token)?;
+        (self.mode, self.is_refused, self.stats.consistency) = (mode, false, mode);
+        // What it had moved past was uncertain to the snapshot before.
+        self.caught_up.clear();
         if self.mode == Consistency::Strict {
             self.floor = self.floor.max(now.interval.latest());
         }

@@ -52,6 +52,11 @@ impl<E: Engine> Transaction<E> {
             Ok(()) if self.is_placed => return Poll::Ready(Ok(())),
             Ok(()) => {}
         }
+        // What needs the bound takes no snapshot that was lent (`lent`, 7 of decision 203).
+        if !self.draft.past && !matches!(self.mode, Consistency::Token | Consistency::None) {
+            let (level, reason) = self.member.clock_level_of(now);
+            return Poll::Ready(Err(TxnError::ClockUnavailable(ClockRefusal { level, reason }.to_string())));
+        }
         let told = match self.borrow(now, waker) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(told)) => told,
