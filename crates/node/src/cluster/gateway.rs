@@ -100,6 +100,8 @@ pub(crate) struct Call {
     pub hasty: bool,
     /// Whoever leads said that it has to wait.
     told_to_wait: bool,
+    /// With this tick it is over, whatever is known of its range: another can be asked instead.
+    ends_tick: Option<u64>,
     /// Nodes past whose time its transaction has moved: what these stamp is not uncertain to it (`serve`, invariant 4).
     pub caught_up: Vec<NodeId>,
     result: Option<Result<(NodeId, Answer), TxnError>>,
@@ -209,6 +211,7 @@ impl<E: Engine> Core<E> {
             relays: Vec::new(),
             hasty: false,
             told_to_wait: false,
+            ends_tick: None,
             caught_up: Vec::new(),
             result: None,
         };
@@ -227,6 +230,13 @@ impl<E: Engine> Core<E> {
         if let Some(call) = self.gateway.calls.get_mut(&id) {
             call.hasty = hasty;
             call.caught_up = caught_up.to_vec();
+        }
+    }
+
+    /// A call waits for so many ticks at most, as another can be asked instead.
+    pub fn end_call_after(&mut self, id: u64, ticks: u64) {
+        if let Some(call) = self.gateway.calls.get_mut(&id) {
+            call.ends_tick = Some(self.ticks + ticks);
         }
     }
 
@@ -602,6 +612,13 @@ impl<E: Engine> Core<E> {
         let open = self.gateway.calls.iter().filter(|(_, call)| call.is_open() && call.may_give_up());
         let gone: Vec<u64> = open.filter(|(_, call)| self.is_in_vain(call)).map(|(id, _)| *id).collect();
         gone.into_iter().for_each(|id| self.give_up(now, id));
+        let open = self.gateway.calls.iter().filter(|(_, call)| call.is_open());
+        let ended = open.filter(|(_, call)| call.ends_tick.is_some_and(|end| ticks >= end));
+        let ended: Vec<(u64, RangeId)> = ended.map(|(id, call)| (*id, call.range)).collect();
+        for (id, range) in ended {
+            let why = self.unavailable(range, None);
+            self.finish(now, id, Err(why));
+        }
         for id in silent {
             let Some(call) = self.gateway.calls.get(&id) else { continue };
             // Who was believed to lead says nothing: the next one may know better.

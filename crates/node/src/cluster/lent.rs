@@ -45,6 +45,8 @@ use store::Engine;
 
 /// An answer is good for the end of a commit's time for so long, nanoseconds; after that another is asked for.
 const FRESH_NS: u64 = 1_000_000_000;
+/// Who has not answered for so many ticks is not waited for where another can be asked: half a second.
+const PATIENCE_TICKS: u64 = 5;
 
 /// What a leader said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +161,7 @@ impl<E: Engine> Core<E> {
                     left.reverse();
                     let Some(first) = left.pop() else { return Borrowed::Answered(Ok(None)) };
                     self.counters.times_borrowed.one();
-                    Borrowing { call: self.call_for_time(first, hasty, waker), left }
+                    Borrowing { call: self.call_for_time(first, hasty, left.is_empty(), waker), left }
                 }
             };
             if let Err(why) = self.run(now) {
@@ -176,7 +178,7 @@ impl<E: Engine> Core<E> {
             match (left.pop(), failed.take()) {
                 (Some(next), why) => {
                     failed = why;
-                    going = Some(Borrowing { call: self.call_for_time(next, hasty, waker), left });
+                    going = Some(Borrowing { call: self.call_for_time(next, hasty, left.is_empty(), waker), left });
                 }
                 (None, Some(why)) => return Borrowed::Answered(Err(why)),
                 (None, None) => return Borrowed::Answered(Ok(None)),
@@ -184,9 +186,13 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    fn call_for_time(&mut self, range: RangeId, hasty: bool, waker: &Waker) -> u64 {
+    /// `last`: nobody is left to be asked after it.
+    fn call_for_time(&mut self, range: RangeId, hasty: bool, last: bool, waker: &Waker) -> u64 {
         let call = self.call_for(range, Request::Time, waker);
         self.prepare_call(call, hasty, &[]);
+        if !last {
+            self.end_call_after(call, PATIENCE_TICKS);
+        }
         call
     }
 
@@ -203,7 +209,10 @@ impl<E: Engine> Core<E> {
         let Some(vouching) = self.vouching.get_mut(&txn).filter(|vouching| vouching.call.is_none()) else { return };
         let range = vouching.ranges[vouching.turn % vouching.ranges.len()];
         vouching.turn += 1;
+        // Each is waited for longer, so that one who is far away is heard as well.
+        let patience = PATIENCE_TICKS.saturating_mul(vouching.turn as u64);
         let call = self.call(range, Request::Time, Owner::Voucher(txn));
+        self.end_call_after(call, patience);
         if let Some(vouching) = self.vouching.get_mut(&txn) {
             vouching.call = Some(call);
         }

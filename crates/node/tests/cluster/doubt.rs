@@ -382,3 +382,17 @@ fn what_needs_the_bound_takes_no_snapshot_that_was_lent() {
     assert_eq!(txn.txn.place(&now, waker), Poll::Ready(Ok(())), "by its own clock");
     assert!(txn.txn.snapshot() >= now.interval.latest());
 }
+
+/// One who does not answer is not waited for where another lends.
+#[test]
+fn one_leader_that_has_stopped_holds_nobody_up() {
+    let mut w = world(550, (0, Some(Status::Disrupted)), intact);
+    w.pause(1);
+    let began_us = w.now_us();
+    w.ask(3, async |env| {
+        let mut txn = Txn::with(&env, of(Consistency::Token)).unwrap();
+        poll_fn(|cx| txn.txn.place(&env.now(), cx.waker())).await.unwrap();
+    });
+    let took_us = w.now_us() - began_us;
+    assert!((400_000..1_000_000).contains(&took_us), "another is asked after half a second: {took_us} us");
+}
