@@ -250,6 +250,16 @@ impl AggregateCall {
         !self.distinct && self.order.is_empty() && !self.function.holds_values()
     }
 
+    /// What it is given: arguments, keys of its order, and its condition.
+    pub(super) fn scalars(&self) -> impl Iterator<Item = &Scalar> {
+        self.args.iter().chain(self.order.iter().map(|key| &key.by)).chain(&self.filter)
+    }
+
+    /// What its state takes beside the [`Accumulator`] from the start, bytes.
+    pub(super) fn state_bytes(&self) -> usize {
+        if self.function == Function::Count { 0 } else { size_of::<Running>() }
+    }
+
     /// Starts.
     pub(super) fn start(&self) -> Accumulator {
         if self.function == Function::Count {

@@ -348,6 +348,10 @@ impl Tree {
         };
         operator.inputs.append(&mut under);
         operator.place = place(node);
+        if operator.writer == 0 {
+            // A list of columns over it is part of it, and writes nothing.
+            operator.writer = operator.place;
+        }
         (operator, columns)
     }
 

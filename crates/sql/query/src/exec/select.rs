@@ -121,6 +121,9 @@ pub fn count(expr: Option<&Expr>, what: &'static str, context: &StatementContext
     }
 }
 
+/// Rows that OFFSET skips between two looks at whether the statement was ended: those of a sort come from nowhere that looks.
+const SKIPPED_ROWS_PER_CHECK: usize = 1024;
+
 /// A SELECT that runs.
 pub struct Rows {
     select: Arc<Select>,
@@ -410,6 +413,9 @@ impl RowSource for Rows {
                 break;
             };
             if self.skip > 0 {
+                if self.skip.is_multiple_of(SKIPPED_ROWS_PER_CHECK) {
+                    self.context.check()?;
+                }
                 self.skip -= 1;
                 continue;
             }

@@ -70,6 +70,8 @@ pub struct Operator {
     pub cost: f64,
     /// By what [`Meters`] know it.
     pub place: usize,
+    /// By what they know of what it wrote.
+    pub writer: usize,
     /// What it reads from.
     pub inputs: Vec<(Role, Operator)>,
 }
@@ -77,10 +79,13 @@ pub struct Operator {
 impl Operator {
     /// What it wrote to temporary files, by the names that PostgreSQL has for it: in lines of the text, and as facts for tools.
     fn written(&self, meters: &Meters) -> Option<(String, Vec<(&'static str, Value)>)> {
-        let written = meters.written(self.place).or_else(|| match self.kind {
-            "Sort" | "Aggregate" | "Unique" => meters.written(DIRECT),
-            _ => None,
-        })?;
+        let written = Some(self.writer)
+            .filter(|writer| *writer != DIRECT)
+            .and_then(|writer| meters.written(writer))
+            .or_else(|| match self.kind {
+                "Sort" | "Aggregate" | "Unique" => meters.written(DIRECT),
+                _ => None,
+            })?;
         let kb = written.bytes.div_ceil(1024);
         Some(match self.kind {
             "Sort" => (
@@ -102,7 +107,7 @@ impl Operator {
     /// One that gives so many rows of its own.
     pub fn leaf(kind: &'static str, title: impl Into<String>, rows: f64) -> Operator {
         let (facts, inputs) = (Vec::new(), Vec::new());
-        Operator { kind, title: title.into(), facts, rows, cost: rows, place: 0, inputs }
+        Operator { kind, title: title.into(), facts, rows, cost: rows, place: 0, writer: 0, inputs }
     }
 
     /// One over another.

@@ -50,7 +50,12 @@ impl Plan for Again {
             Err(error) if error.state == SqlState::OUT_OF_MEMORY => {
                 let parameter_hints = self.parameters().iter().cloned().map(Some).collect();
                 let planning = PlanContext { parameter_hints, ..PlanContext::of_statement(context) };
-                (self.prepare)(&self.statement, &self.statement.to_string(), &planning)?.execute(context)
+                let other = (self.prepare)(&self.statement, &self.statement.to_string(), &planning)?;
+                // Who asked was told of these columns.
+                if other.fields() != self.fields() {
+                    return Err(error);
+                }
+                other.execute(context)
             }
             done => done,
         }

@@ -72,7 +72,7 @@ impl Plan for SelectPlan {
         self.select.levels.is_empty() && self.subqueries.is_empty() && exprs.iter().all(known)
     }
     fn may_run_again(&self) -> bool {
-        let Select { grouping, distinct, project, levels, .. } = self.select.as_ref();
+        let Select { grouping, distinct, project, levels, constant, limit, offset, order, .. } = self.select.as_ref();
         let groups = grouping.as_ref().is_some_and(|grouping| !grouping.keys.is_empty());
         let plain = |expr: &Expr| expr.volatility() != Volatility::Volatile;
         let items = if let Project::Exprs(exprs) = project { exprs.as_slice() } else { &[] };
@@ -82,7 +82,8 @@ impl Plan for SelectPlan {
         });
         let filters = levels.iter().flat_map(|level| level.filter.iter().chain(&level.after));
         let alone = self.subqueries.is_empty() && self.is_read_only();
-        (groups || distinct.is_some()) && alone && items.iter().chain(grouped).chain(filters).all(plain)
+        let others = constant.iter().chain(limit).chain(offset).chain(order.iter().map(|key| &key.expr));
+        (groups || distinct.is_some()) && alone && items.iter().chain(grouped).chain(filters).chain(others).all(plain)
     }
     fn is_read_only(&self) -> bool {
         self.select.locks.is_empty() && self.select.levels.iter().all(|level| level.lock.is_none())

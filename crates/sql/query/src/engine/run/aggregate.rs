@@ -39,12 +39,15 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         kinds,
         columns,
         grows: !calls.iter().all(AggregateCall::is_plain),
+        keys_change: keys.iter().any(walk::scalar_is_volatile),
+        changes: keys.iter().chain(calls.iter().flat_map(AggregateCall::scalars)).any(walk::scalar_is_volatile),
     };
     let mut source = open_node(input, prefix, run)?;
     let way = match (grouping.grows, keys.is_empty() && sets.len() == 1) {
         (true, _) => Way::Again,
-        // One group never waits.
+        // One group never waits, and keys that are computed again with a row that waited would be others.
         (false, true) => Way::Fails,
+        (false, false) if grouping.keys_change => Way::Fails,
         (false, false) => Way::Waits,
     };
     let mut groups = Groups::new(run, way, 0);
@@ -52,7 +55,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let mut finished = Finished { grouping, prefix: prefix.clone(), made, parts, written };
     match finished.grouping.take_all(&mut source, &mut groups, true) {
         Ok(()) => finished.use_groups(groups)?,
-        Err(_) if groups.is_full() && !walk::is_volatile(node) => {
+        Err(error) if groups.are_given_up(&error) && !walk::is_volatile(node) => {
             drop((groups, source));
             let source = open_node(input, prefix, run)?;
             finished.again(source, 0)?;
@@ -71,6 +74,10 @@ struct Grouping {
     columns: Option<Vec<usize>>,
     /// States grow with their rows.
     grows: bool,
+    /// Keys may be others each time.
+    keys_change: bool,
+    /// They, or what the aggregates are given.
+    changes: bool,
 }
 
 impl Grouping {
@@ -300,7 +307,7 @@ impl Finished {
         let mut groups = Groups::new(&run, way, level);
         match self.grouping.take_all(&mut open(), &mut groups, false) {
             Ok(()) => self.use_groups(groups)?,
-            Err(_) if groups.is_full() => {
+            Err(error) if groups.are_given_up(&error) && !self.grouping.changes => {
                 drop(groups);
                 self.again(open(), level)?;
             }

@@ -7,11 +7,13 @@
 
 use super::super::explain::place;
 use super::window::compute;
-use super::{Rows, Run, Source};
+use super::{Reservation, Rows, Run, Source};
 use crate::engine::keys::{encode, own_kind};
 use crate::engine::node::Node;
 use crate::engine::scalar::Scalar;
+use crate::engine::walk;
 use crate::engine::window::WindowCall;
+use crate::exec::sort::row_bytes;
 use crate::exec::spill::partitions::{LEVELS_MAX, Part, Partitions};
 use crate::exec::spill::sorter::{SortedRows, Sorter, by_number};
 use crate::explain::Written;
@@ -19,9 +21,10 @@ use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
-/// Whether the rows of all calls can be divided.
+/// Whether the rows of all calls can be divided: by what is the same each time it is asked.
 pub(super) fn is_possible(calls: &[WindowCall]) -> bool {
-    calls.iter().all(|call| !call.partition.is_empty())
+    let fixed = |by: &[Scalar]| !by.is_empty() && !by.iter().any(walk::scalar_is_volatile);
+    calls.iter().all(|call| fixed(&call.partition))
 }
 
 /// Computes all calls; `source` has all rows.
@@ -100,9 +103,11 @@ fn round(calls: &[WindowCall], rows: Source, written: &mut Written, run: &Arc<Ru
         written.batches += u64::from(part.rows() > 0);
         let divisible = part.level < LEVELS_MAX;
         match computed(calls, &part, run) {
-            Ok(rows) => {
+            Ok((rows, mut reserved)) => {
                 for row in rows {
                     run.tick()?;
+                    // From here the sorter counts it.
+                    reserved.give(row_bytes(&row));
                     let number = row.len() - 1;
                     let sorter =
                         sorter.get_or_insert_with(|| Sorter::new(by_number(number), None, &run.context).modest());
@@ -125,8 +130,8 @@ fn round(calls: &[WindowCall], rows: Source, written: &mut Written, run: &Arc<Ru
     Ok(rows)
 }
 
-/// The rows of a part with the values of calls before their numbers.
-fn computed(calls: &[WindowCall], part: &Part, run: &Arc<Run>) -> Result<Vec<Row>, SqlError> {
+/// The rows of a part with the values of calls before their numbers, and the memory that they hold.
+fn computed(calls: &[WindowCall], part: &Part, run: &Arc<Run>) -> Result<(Vec<Row>, Reservation), SqlError> {
     let mut reserved = run.reserve();
     let mut rows = super::collect(Box::new(part.read(&run.context)), &mut reserved, run)?;
     let mut columns = Vec::with_capacity(calls.len());
@@ -138,5 +143,5 @@ fn computed(calls: &[WindowCall], part: &Part, run: &Arc<Run>) -> Result<Vec<Row
             row.insert(row.len() - 1, value);
         }
     }
-    Ok(rows)
+    Ok((rows, reserved))
 }

@@ -17,6 +17,7 @@ use super::join::{add_nulls, join_of};
 use super::{Prefix, Rows, Run, Source};
 use crate::SqlError;
 use crate::engine::node::{Join, JoinKind, Node};
+use crate::engine::walk;
 use crate::exec::sort::row_bytes;
 use crate::exec::spill::Share;
 use crate::exec::spill::partitions::{LEVELS_MAX, Part, PartReader, Partitions};
@@ -45,6 +46,14 @@ pub(super) fn start(
         written: Written::default(),
     };
     let Some(join) = join_of(node) else { return Ok(left) };
+    if join
+        .keys
+        .iter()
+        .any(|key| walk::scalar_is_volatile(side_left(key).0) || walk::scalar_is_volatile(side_right(key).0))
+    {
+        // They would be others each time that a row is read: the error of who has no room, as no memory has so much.
+        share.take_fixed(isize::MAX as usize)?;
+    }
     let right = grace.divide(join, right, side_right, 0)?;
     let left = grace.divide(join, left, side_left, 0)?;
     share.spilled(&run.context);
@@ -118,15 +127,18 @@ impl Grace {
         }
         let level = left.level;
         if join.keys.is_empty() || level >= LEVELS_MAX {
+            let marks = if join.kind == JoinKind::Inner { 0 } else { left.rows() as usize };
+            let mut share = Share::new(&run.context);
+            share.take_fixed(marks)?;
             let blocks = Blocks {
                 node: self.node.clone(),
                 prefix: self.prefix.clone(),
                 run: run.clone(),
                 right: right.read(&run.context),
                 current: None,
-                matched: vec![false; if join.kind == JoinKind::Inner { 0 } else { left.rows() as usize }],
+                matched: vec![false; marks],
                 rest: None,
-                share: Share::new(&run.context),
+                _share: share,
                 left,
             };
             return Ok(Some(Current::Blocks(Box::new(blocks))));
@@ -211,7 +223,8 @@ struct Blocks {
     matched: Vec<bool>,
     /// The left rows once more, and the place of the next: behind the last block.
     rest: Option<(PartReader, usize)>,
-    share: Share,
+    /// Of `matched`.
+    _share: Share,
 }
 
 impl Blocks {
@@ -244,9 +257,6 @@ impl Rows for Blocks {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
         let node = self.node.clone();
         let Some(join) = join_of(&node) else { return Ok(false) };
-        if self.share.bytes() == 0 {
-            self.share.take_fixed(self.matched.len())?;
-        }
         while self.rest.is_none() {
             if let Some(current) = &mut self.current {
                 if current.next(row)? {

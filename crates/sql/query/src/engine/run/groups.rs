@@ -2,11 +2,10 @@
 //!
 //! **Memory.** A group that finds no room is the last one that is taken in; from then on rows of those that are there go on, and others wait in parts
 //! ([`Groups::wait`]). Where states grow with their rows (DISTINCT, ORDER BY, `array_agg`) that would not help: then the groups are
-//! [given up](Groups::is_full), and their rows are read again, divided by their keys ([`super::aggregate`]).
+//! [given up](Groups::are_given_up), and their rows are read again, divided by their keys ([`super::aggregate`]).
 
 use super::sort::{compare_rows, key_values};
 use super::{Run, Seen};
-use crate::SqlError;
 use crate::engine::aggregate::{Accumulator, AggregateCall, Function};
 use crate::engine::key_table::{KEY_BYTES, KeyTable, Seed};
 use crate::engine::keys::{KeyKind, encode, own_kind};
@@ -15,6 +14,7 @@ use crate::exec::spill::Share;
 use crate::exec::spill::partitions::{Part, Partitions};
 use crate::exec::spill::sorter::Sorter;
 use crate::types::{Row, Value};
+use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
 /// An aggregate of one group; rows are kept if they must be sorted first.
@@ -81,9 +81,11 @@ impl Groups {
         }
     }
 
-    /// Whether they are to be given up: the error that came is no error then.
-    pub(super) fn is_full(&self) -> bool {
-        self.full
+    /// Whether they are to be given up: the error that came is no error then. A value that was being made for one of them may have been what found
+    /// no room.
+    pub(super) fn are_given_up(&self, error: &SqlError) -> bool {
+        let may_be = matches!(self.way, Way::Waits | Way::Again);
+        self.full || may_be && self.count > 0 && error.state == SqlState::OUT_OF_MEMORY
     }
 
     /// Whether rows of other groups wait.
@@ -172,7 +174,10 @@ impl Groups {
         run: &Arc<Run>,
     ) -> Result<usize, SqlError> {
         let place = self.count;
-        let bytes = row_bytes(values) + key_bytes + KEY_BYTES + calls.len() * size_of::<State>();
+        let bytes = row_bytes(values)
+            + key_bytes
+            + KEY_BYTES
+            + calls.iter().map(|call| size_of::<State>() + call.state_bytes()).sum::<usize>();
         let room = Memory { share: &mut self.share, way: self.way, full: &mut self.full }.take_group(bytes)?;
         self.count += 1;
         if calls.iter().any(|call| call.function == Function::Grouping) {
@@ -346,6 +351,7 @@ fn grown(state: &mut State, memory: &mut Memory<'_>) -> Result<(), SqlError> {
 /// The result of a call, and what was written to files for it.
 pub(super) fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Result<(Value, u64), SqlError> {
     let mut written = 0;
+    let mut reserved = run.reserve();
     if let Some(sorter) = state.sorter.take() {
         let (mut rows, done) = sorter.finish()?;
         written = done.disk_bytes;
@@ -360,7 +366,14 @@ pub(super) fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Resul
                 }
                 std::mem::swap(last.get_or_insert_default(), &mut key);
             }
+            if call.function.holds_values() {
+                reserved.bytes(row_bytes(args))?;
+            }
             state.accumulator.add(args)?;
+            match state.accumulator.take_grown() {
+                0 => {}
+                bytes => reserved.bytes(bytes)?,
+            }
         }
     }
     let kept = in_order(state.kept, |(a, _), (b, _)| compare_rows(a, b, &call.order), &run.context)?;

@@ -128,28 +128,31 @@ impl Ahead {
         if self.rows.is_empty() {
             return self.source;
         }
-        chained(self.rows, self.source)
+        chained(listed(self.rows), self.source)
     }
 }
 
 /// Rows, then those of a source.
-pub(super) fn chained(rows: Vec<Row>, rest: Source) -> Source {
-    Box::new(Chained { first: rows.into_iter(), rest })
+pub(super) fn chained(first: Source, rest: Source) -> Source {
+    Box::new(Chained { first: Some(first), rest })
 }
 
 /// Rows read ahead, then the rest of their source.
 struct Chained {
-    first: std::vec::IntoIter<Row>,
+    /// Gone, with its memory, once it is read.
+    first: Option<Source>,
     rest: Source,
 }
 
 impl Rows for Chained {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
-        match self.first.next() {
-            Some(first) => *row = first,
-            None => return self.rest.next(row),
+        if let Some(first) = &mut self.first {
+            if first.next(row)? {
+                return Ok(true);
+            }
+            self.first = None;
         }
-        Ok(true)
+        self.rest.next(row)
     }
 }
 

@@ -123,6 +123,11 @@ impl Reservation {
         self.0.take_spare(row_bytes(row))
     }
 
+    /// Gives bytes back, as far as it has them.
+    pub(super) fn give(&mut self, bytes: usize) {
+        self.0.keep(self.0.bytes().saturating_sub(bytes));
+    }
+
     /// Takes bytes.
     pub(super) fn bytes(&mut self, bytes: usize) -> Result<(), SqlError> {
         self.0.take(bytes)

@@ -29,8 +29,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         run.tick()?;
         if divisible && !reserved.spare_row(&row) {
             rows.push(row);
-            drop(reserved);
-            return divided::start(node, chained(rows, source), run);
+            let first = held(rows.into_iter(), reserved);
+            return divided::start(node, chained(first, source), run);
         }
         if !divisible {
             reserved.row(&row)?;
@@ -41,8 +41,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     for call in calls {
         match compute(call, &rows, &mut reserved, run) {
             Err(error) if divisible && error.state == SqlState::OUT_OF_MEMORY => {
-                drop((reserved, columns));
-                return divided::start(node, listed(rows), run);
+                drop(columns);
+                return divided::start(node, held(rows.into_iter(), reserved), run);
             }
             column => columns.push(column?),
         }

@@ -65,12 +65,21 @@ fn number<T: Clone>(all: &mut Arc<Vec<T>>, item: &T, same: impl Fn(&T) -> bool) 
 
 impl Shapes {
     /// Appends a row.
-    pub(super) fn write_row(&mut self, row: &[Value], out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// 54000: it takes 4 GiB or more, and nothing is appended.
+    pub(super) fn write_row(&mut self, row: &[Value], out: &mut Vec<u8>) -> Result<(), SqlError> {
         let at = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
         row.iter().for_each(|value| self.write(value, out));
-        let length = (out.len() - at - HEADER_BYTES) as u32;
+        // (No length within it is larger.)
+        let Ok(length) = u32::try_from(out.len() - at - HEADER_BYTES) else {
+            out.truncate(at);
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a row is too large for a temporary file")
+                .hint("A row there has less than 4 GiB: select fewer or shorter values."));
+        };
         out[at..at + HEADER_BYTES].copy_from_slice(&length.to_le_bytes());
+        Ok(())
     }
 
     fn write(&mut self, value: &Value, out: &mut Vec<u8>) {
@@ -309,8 +318,8 @@ mod tests {
             Value::Record(Arc::new(Record::new(vec![array(SqlType::Int4, vec![Value::Int4(2)])], None))),
         ];
         let (mut shapes, mut bytes) = (Shapes::default(), Vec::new());
-        shapes.write_row(&row, &mut bytes);
-        shapes.write_row(&row, &mut bytes);
+        shapes.write_row(&row, &mut bytes).unwrap();
+        shapes.write_row(&row, &mut bytes).unwrap();
         let length = length(&bytes);
         assert_eq!(bytes.len(), 2 * (HEADER_BYTES + length));
         let mut back = vec![Value::Int4(0)];

@@ -75,9 +75,14 @@ impl Merge {
         let input = &mut self.inputs[first];
         // What was in `row` is room for the next one.
         std::mem::swap(row, &mut input.current.row);
-        match input.rows.next(&self.order, std::mem::take(&mut input.current.row))? {
-            Some(next) => input.current = next,
-            None => drop(self.heap.swap_remove(0)),
+        match input.rows.next(&self.order, std::mem::take(&mut input.current.row)) {
+            Ok(Some(next)) => input.current = next,
+            Ok(None) => drop(self.heap.swap_remove(0)),
+            Err(error) => {
+                // Its row is gone: nothing can be compared with it any more.
+                self.heap.clear();
+                return Err(error);
+            }
         }
         self.sink(0);
         Ok(true)

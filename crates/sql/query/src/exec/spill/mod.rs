@@ -133,8 +133,8 @@ impl Spool {
         Ok(Arc::new(Spool { file: TemporaryFile::of(context)?, shapes: Mutex::default() }))
     }
 
-    fn write(&self, row: &[Value], out: &mut Vec<u8>) {
-        self.shapes.lock().write_row(row, out);
+    fn write(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), SqlError> {
+        self.shapes.lock().write_row(row, out)
     }
 
     fn read(&self, bytes: &[u8], row: &mut Row) -> Result<(), SqlError> {

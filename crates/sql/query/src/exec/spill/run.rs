@@ -54,9 +54,9 @@ impl RunWriter {
     /// Writes a row.
     ///
     /// # Errors
-    /// Those of the temporary file.
+    /// Those of the temporary file; 54000.
     pub fn write(&mut self, spool: &Spool, row: &[Value]) -> Result<(), SqlError> {
-        spool.write(row, &mut self.buffer);
+        spool.write(row, &mut self.buffer)?;
         self.run.rows += 1;
         if self.buffer.len() < self.buffer_bytes { Ok(()) } else { self.flush(spool) }
     }
@@ -92,6 +92,8 @@ pub(crate) struct RunReader {
     /// What of the buffer was not given yet.
     at: usize,
     filled: usize,
+    /// Bytes of the run that are not in the buffer yet.
+    left_bytes: u64,
     read_bytes: usize,
 }
 
@@ -100,6 +102,7 @@ impl RunReader {
     pub fn new(spool: &Arc<Spool>, run: Run, read_bytes: usize) -> RunReader {
         RunReader {
             spool: spool.clone(),
+            left_bytes: run.bytes(),
             extents: run.extents.into_iter(),
             extent: (0, 0),
             buffer: Vec::new(),
@@ -123,7 +126,9 @@ impl RunReader {
             return if self.at == self.filled { Ok(false) } else { Err(cut()) };
         }
         let length = form::length(&self.buffer[self.at..]);
-        if !self.hold(form::HEADER_BYTES + length)? {
+        let left = self.left_bytes + (self.filled - self.at) as u64;
+        // There is no room made for a length that cannot be.
+        if (form::HEADER_BYTES + length) as u64 > left || !self.hold(form::HEADER_BYTES + length)? {
             return Err(cut());
         }
         self.at += form::HEADER_BYTES;
@@ -154,6 +159,7 @@ impl RunReader {
             let wanted = (self.buffer.len() - self.filled).min(left);
             self.spool.file.read(self.extent.0, &mut self.buffer[self.filled..self.filled + wanted])?;
             self.extent.0 += wanted as u64;
+            self.left_bytes -= wanted as u64;
             self.filled += wanted;
         }
         Ok(true)

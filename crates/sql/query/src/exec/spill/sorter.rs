@@ -4,7 +4,7 @@
 //! says. Later levels hold earlier rows, so equal rows keep their order.
 
 use super::merge::Merge;
-use super::run::{Run, RunWriter, WRITE_BYTES};
+use super::run::{READ_BYTES_MIN, Run, RunWriter, WRITE_BYTES};
 use super::{Share, Spool};
 use crate::SqlError;
 use crate::context::StatementContext;
@@ -158,10 +158,10 @@ impl Sorter {
         Ok(())
     }
 
-    /// Runs that are merged at once: of each a row is held, and once more as it is read.
+    /// Runs that are merged at once: of each a row is held, and once more as it is read, or what is read at once at least.
     fn runs_max(&self) -> usize {
         let bytes = Share::spilled_bytes_max(&self.context);
-        (bytes / (2 * self.largest_bytes).max(1)).clamp(2, RUNS_MAX)
+        (bytes / (2 * self.largest_bytes.max(READ_BYTES_MIN))).clamp(2, RUNS_MAX)
     }
 
     /// Leaves so few runs as are merged at once.
@@ -201,7 +201,10 @@ impl Sorter {
             None => level.spool.insert(Spool::new(&self.context)?).clone(),
         };
         let most = self.most.map_or(u64::MAX, |most| most as u64);
-        let mut writer = RunWriter::new(WRITE_BYTES.min(Share::spilled_bytes_max(&self.context)));
+        let buffer_bytes = WRITE_BYTES.min(Share::spilled_bytes_max(&self.context));
+        let mut share = Share::new(&self.context);
+        share.take_anyway(buffer_bytes);
+        let mut writer = RunWriter::new(buffer_bytes);
         let (mut row, mut count) = (Row::new(), 0);
         while count < most && next(&mut row)? {
             if count.is_multiple_of(ROWS_PER_CHECK) {
