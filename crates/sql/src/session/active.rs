@@ -219,7 +219,23 @@ impl Session {
         self.planned_for(prepared, as_of, true)
     }
 
+    /// What cannot be planned by a catalog that was only presumed is planned by the present one: no error is told that is not true of it.
     fn planned_for(
+        &mut self,
+        prepared: &Prepared,
+        as_of: Option<Timestamp>,
+        presumes: bool,
+    ) -> Result<Arc<dyn Plan>, SqlError> {
+        match self.planned_once(prepared, as_of, presumes) {
+            Err(e) if !SqlError::retry(&e) && self.active.as_ref().is_some_and(|active| active.presumed) => {
+                self.follow_catalog(Wait::Patient)?;
+                self.plan_of(prepared)
+            }
+            done => done,
+        }
+    }
+
+    fn planned_once(
         &mut self,
         prepared: &Prepared,
         as_of: Option<Timestamp>,
@@ -236,7 +252,7 @@ impl Session {
         let looks_up = made.as_ref().is_none_or(|made| !made.uses.is_empty());
         // What may look something up as it runs, and found that it has changed, is not to go by the same catalog again.
         let may_look_up = looks_up || self.met_conflict || made.as_ref().is_none_or(|made| !made.plan.reads_nothing());
-        if may_look_up && !(presumes && made.is_some() && self.presume_catalog()?) {
+        if may_look_up && !(presumes && looks_up && made.is_some() && self.presume_catalog()?) {
             self.follow_catalog(Wait::Hasty)?;
         }
         if looks_up && self.active.as_ref().is_some_and(|active| active.unreached) {
@@ -278,6 +294,8 @@ impl Session {
         let number = active.txn.with(|t| cache::read_number(t, Wait::Patient))?;
         active.presumed = false;
         if number != active.number {
+            // It is known to be another: whoever repeats the statement in this transaction looks at it.
+            active.unreached = true;
             let reason = "the catalog has changed since it was last looked at".to_owned();
             return Err(KvError::Restart { reason, key: None }.into());
         }
@@ -323,7 +341,6 @@ impl Session {
             unsure || active.snapshot_now() != active.looked_at
         };
         let Some(active) = self.active.as_mut().filter(moved) else { return Ok(()) };
-        active.presumed = false;
         let patience = Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() };
         let db = self.db.clone();
         let known = self.view.as_ref().map(|view| (view.snapshot(), self.view_at));
@@ -339,11 +356,11 @@ impl Session {
             looked => looked?,
         };
         let Some((base, looked_at)) = looked else {
-            active.unreached = true;
+            (active.unreached, active.presumed) = (true, false);
             active.use_view(active.view.clone(), active.looked_at);
             return Ok(());
         };
-        active.unreached = false;
+        (active.unreached, active.presumed) = (false, false);
         if self.view.as_ref().is_some_and(|view| Arc::ptr_eq(view.snapshot(), &base)) {
             self.view_at = looked_at;
         }

@@ -206,6 +206,13 @@ impl Session {
         let constraints = (self.deferred.modes(), self.deferred.len());
         let advisory = self.backend.transaction_locks();
         let active = self.ensure_begun(None)?;
+        if active.presumed {
+            // What is presumed can be mended where the transaction can begin again; behind a savepoint it cannot.
+            self.follow_catalog(Wait::Patient)?;
+        }
+        let Some(active) = self.active.as_mut() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "no transaction"));
+        };
         let mark = active.txn.with(|t| t.savepoint());
         let (fresh, claims, own) =
             (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());

@@ -159,7 +159,8 @@ impl Session {
         // Types of parameters, once found, are what the client sends. At another time they may be others, unless it was told.
         let known: Option<Vec<u32>> = match timed {
             true => told.map(|told| told.parameters.clone()),
-            false => held.as_ref().map(|old| oids(old.made.plan.as_ref())),
+            // Of a plan by a catalog that was only presumed nobody was told.
+            false => held.as_ref().filter(|old| !old.presumed).map(|old| oids(old.made.plan.as_ref())),
         };
         let made = match before {
             Some(before) => Made { number, ..before },

@@ -146,10 +146,14 @@ impl Session {
         self.attempt_confirmed(portal, how, out)
     }
 
-    /// An attempt; what fails by a catalog that was only presumed has failed if that is the present one.
+    /// An attempt; what fails by a catalog that was only presumed has failed unless that is known to be another one.
     fn attempt_confirmed(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         match self.attempt(portal, how, out) {
-            Err(e) if !SqlError::retry(&e) => Err(self.confirm_catalog().err().unwrap_or(e)),
+            Err(e) if !SqlError::retry(&e) => Err(match self.confirm_catalog() {
+                Err(changed) if SqlError::retry(&changed) => changed,
+                // Where the catalog does not answer, why the statement failed says more.
+                _ => e,
+            }),
             done => done,
         }
     }
@@ -237,10 +241,11 @@ impl Session {
                 self.refuse_in_read_only(prepared)?;
                 self.read_out_cursors()?;
             }
-            if let Some(bound) = portal.plan.as_ref().filter(|_| prepared.time_parameter().is_some())
+            if let Some(bound) = portal.plan.as_ref()
                 && bound.parameters() != plan.parameters()
             {
-                // The values are of the types that were found when they were bound; a table changed between that time and the one that is read.
+                // The values are of the types that were found when they were bound; a table changed between that time and the one that is read, or the
+                // catalog was only presumed then.
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
                     .hint("Bind the statement again."));
             }
@@ -345,7 +350,10 @@ impl Session {
             if rows.is_empty() {
                 break;
             }
-            self.confirm_catalog()?;
+            if self.active.as_ref().is_some_and(|active| active.presumed) {
+                self.confirm_catalog()?;
+                portal.prepared.confirm();
+            }
             sent += rows.len() as u64;
             for row in rows {
                 out.row(&row, fields, &portal.formats, &settings)?;
