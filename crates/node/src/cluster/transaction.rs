@@ -94,6 +94,10 @@ impl<E: Engine> Transaction<E> {
     pub fn snapshot(&self) -> Timestamp {
         self.snapshot
     }
+    /// Whether it has its snapshot; else the first read or lock asks for it.
+    pub fn is_placed(&self) -> bool {
+        self.is_placed
+    }
     /// What time cost so far.
     pub fn stats(&self) -> &Stats {
         &self.stats

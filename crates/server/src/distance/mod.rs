@@ -37,12 +37,15 @@ const COPIED_ROWS: usize = 10_000;
 /// What a statement gave.
 #[derive(Default)]
 struct Answers {
+    columns: usize,
     rows: usize,
     tag: String,
 }
 
 impl Output for Answers {
-    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
+    fn row_description(&mut self, fields: &[Field], _: &[i16]) {
+        self.columns = fields.len();
+    }
     fn row(&mut self, _: &[Value], _: &[Field], _: &[i16], _: &EvalSettings) -> Result<(), SqlError> {
         self.rows += 1;
         Ok(())
@@ -93,6 +96,10 @@ impl Far {
         world.go_on(5 * 1_000_000);
         let leads = *world.leaders().values().next().expect("one");
         let node = (1..=NODES).find(|node| *node != leads).expect("another");
+        Far::at(world, node)
+    }
+
+    fn at(world: Arc<World>, node: u32) -> Far {
         let kv = Arc::new(Gateway::new(&world, node));
         let db = Database::open(kv, DatabaseOptions::default()).expect("it opens");
         let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
@@ -286,4 +293,73 @@ fn one_run_is_as_another() {
         WORK.iter().take(6).map(|(_, work)| far.cost(|far| work(far, 0))).collect::<Vec<_>>()
     };
     assert_eq!(one(), one());
+}
+
+/// A session that leads nothing, which knows a table; and another that is at the leader.
+fn far_and_leader() -> (Far, Far) {
+    let mut far = Far::new();
+    far.run("CREATE TABLE t (id int PRIMARY KEY, a int)");
+    far.run("INSERT INTO t SELECT n, n * 10 FROM generate_series(1, 9) n");
+    let leader = *far.world.leaders().values().next().expect("one");
+    let near = Far::at(far.world.clone(), leader);
+    (far, near)
+}
+
+#[test]
+fn what_was_planned_by_a_presumed_catalog_is_repeated_by_the_present_one() {
+    let (mut far, mut near) = far_and_leader();
+    let all = "SELECT * FROM t WHERE id = 1";
+    assert_eq!(far.run(all).columns, 2);
+    near.run("ALTER TABLE t ADD COLUMN b int");
+    assert_eq!(far.run(all).columns, 3);
+
+    // A portal is told of by the present one.
+    far.session.parse("known", "SELECT * FROM t WHERE id = $1", &[]).expect("it parses");
+    far.session.sync().expect("nothing to end");
+    near.run("ALTER TABLE t ADD COLUMN c int");
+    far.session.parse("", "SELECT * FROM t WHERE id = $1", &[]).expect("it parses");
+    far.session.bind("", "", &[Some(b"1")], &[], &[]).expect("it binds");
+    assert_eq!(far.session.describe_portal("").expect("it has a shape").0.map(<[Field]>::len), Some(4));
+    let mut out = Answers::default();
+    far.session.execute("", 0, true, &mut out).expect("it runs");
+    far.session.sync().expect("it ends");
+    assert_eq!(out.rows, 1);
+}
+
+#[test]
+fn no_error_is_told_at_parse_by_a_presumed_catalog() {
+    let (mut far, mut near) = far_and_leader();
+    far.run("SELECT * FROM t WHERE id = 1");
+    near.run("CREATE TABLE u (id int PRIMARY KEY)");
+    far.session.parse("known", "SELECT * FROM t WHERE id = 1", &[]).expect("it parses");
+    far.session.parse("new", "SELECT * FROM u", &[]).expect("the table is there");
+    far.session.sync().expect("nothing to end");
+}
+
+#[test]
+fn values_that_were_read_by_a_presumed_catalog_are_no_others() {
+    let (mut far, mut near) = far_and_leader();
+    far.run("SELECT * FROM t WHERE id = 1");
+    near.run("ALTER TABLE t ALTER COLUMN a TYPE text");
+    far.session.parse("", "SELECT id FROM t WHERE a = $1", &[]).expect("it parses");
+    far.session.bind("", "", &[Some(b"10")], &[], &[]).expect("it binds");
+    let refused = far.session.execute("", 0, true, &mut Answers::default()).expect_err("other types");
+    assert_eq!(refused.state.as_str(), "0A000", "{refused}");
+    far.session.fail();
+    far.session.sync().expect("nothing to end");
+    far.session.bind("", "", &[Some(b"10")], &[], &[]).expect("it binds");
+    let mut out = Answers::default();
+    far.session.execute("", 0, true, &mut out).expect("it runs");
+    assert_eq!(out.rows, 1);
+}
+
+#[test]
+fn a_limit_leaves_the_rows_behind_it_to_others() {
+    let (mut far, mut near) = far_and_leader();
+    far.run("BEGIN");
+    assert_eq!(far.run("SELECT * FROM t WHERE id IN (1, 2, 3) LIMIT 1 FOR UPDATE").rows, 1);
+    near.run("BEGIN");
+    assert_eq!(near.run("SELECT * FROM t WHERE id = 2 FOR UPDATE NOWAIT").rows, 1);
+    near.run("COMMIT");
+    far.run("COMMIT");
 }

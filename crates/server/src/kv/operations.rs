@@ -307,8 +307,9 @@ forward!(Member {
     fn hurry(&mut self, hasty: bool) {
         self.hurry(hasty);
     }
+    // One whose snapshot is not placed yet asks for nothing ahead.
     fn is_far(&self) -> bool {
-        true
+        self.is_placed()
     }
     fn read_ahead(&mut self, now: &Reading, keys: &[Bytes], waker: &Waker) -> Result<(), TxnError> {
         self.read_ahead(now, keys, waker)

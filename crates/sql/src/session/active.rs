@@ -87,6 +87,15 @@ pub(super) struct Savepoint {
 /// So many plans are remembered whose tokens a transaction relies on.
 const RELIED_MAX: usize = 64;
 
+/// Parts of the names of functions that do what is not undone with the transaction. `nextval` may leave a gap.
+const ACT_AT_ONCE: [&[u8]; 4] = [b"setval", b"advisory", b"pg_cancel_backend", b"pg_terminate_backend"];
+
+/// Whether a statement may do what stays done though it is repeated; its text is enough to go by, since the catalog is only looked at earlier where it says so.
+fn acts_at_once(text: &str) -> bool {
+    let names = |name: &&[u8]| text.as_bytes().windows(name.len()).any(|part| part.eq_ignore_ascii_case(name));
+    ACT_AT_ONCE.iter().any(names)
+}
+
 impl Active {
     /// From now on the catalog is this one, whose committed part was looked at then.
     pub(super) fn use_view(&mut self, view: Arc<View>, looked_at: Timestamp) {
@@ -242,6 +251,7 @@ impl Session {
         presumes: bool,
     ) -> Result<Arc<dyn Plan>, SqlError> {
         let active = self.ensure_begun(as_of)?;
+        let presumes = presumes && (active.unreached || active.presumed) && !acts_at_once(&prepared.text);
         if !active.unreached {
             if active.presumed && !presumes {
                 self.follow_catalog(Wait::Patient)?;

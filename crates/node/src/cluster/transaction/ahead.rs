@@ -16,7 +16,7 @@
 //!    So nobody waits for two keys at a time, and two statements that lock the same rows in one order meet in no circle.
 //! 5. Of a lock that was taken so it is known what a grant says: whether the key has a version above the snapshot of then. It is held, so the answer stays,
 //!    and is held against the snapshot of now. When locks are given back, or a statement begins, nothing is known of any.
-//! 6. At most [`KEYS_MAX`] keys are known, or asked for, at a time, and of as many more it is known that they are to be locked.
+//! 6. At most [`KEYS_MAX`] keys are known, or asked for, at a time, and of as many more it is known that they are to be locked. Of values, [`FOUND_BYTES_MAX`] and one answer.
 //!
 //! # Caveats
 //! What is led here is not asked for ahead: the way there is short. A lock that was taken ahead stays until the transaction ends, though the statement may fail before
@@ -37,6 +37,8 @@ use store::Engine;
 const KEYS_MAX: usize = 1024;
 /// Bytes of the keys of one message, at most: a few long keys are as much as many short ones.
 const KEY_BYTES_MAX: usize = 1 << 20;
+/// Bytes of values that are known, at most, but for those of the last answer.
+const FOUND_BYTES_MAX: usize = 8 << 20;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -46,6 +48,7 @@ pub(super) struct Ahead {
     open: BTreeMap<u64, Vec<Bytes>>,
     asked: BTreeMap<Bytes, u64>,
     found: BTreeMap<Bytes, (NodeId, Found)>,
+    found_bytes: usize,
     /// To be locked, in this order, as strongly as this.
     wanted: VecDeque<Bytes>,
     mode: LockMode,
@@ -88,6 +91,7 @@ impl Ahead {
         std::mem::take(&mut self.open).into_keys().for_each(|call| core.cancel(call));
         self.asked.clear();
         self.found.clear();
+        self.found_bytes = 0;
         self.look = None;
     }
 
@@ -102,6 +106,14 @@ impl Ahead {
             // Whoever wants one of them asks, and hears why not.
             _ => return,
         };
+        let bytes = |found: &Found| found.version.as_ref().and_then(|(_, value)| value.as_ref()).map_or(0, Bytes::len);
+        let more: usize = values.iter().map(bytes).sum();
+        if self.found_bytes + more > FOUND_BYTES_MAX {
+            // Whoever wants one of them asks for it.
+            self.found.clear();
+            self.found_bytes = 0;
+        }
+        self.found_bytes += more;
         self.found.extend(keys.into_iter().zip(values).map(|(key, found)| (key, (by, found))));
     }
 }
@@ -292,6 +304,14 @@ impl<E: Engine> Transaction<E> {
             ahead.wanted.clear();
             ahead.locked.clear();
             ahead.locking = None;
+        }
+    }
+
+    /// A statement begins: nothing is known of locks any more (invariant 5), and what was read ahead was another statement's.
+    pub(super) fn forget_ahead(&mut self) {
+        self.forget_locks_ahead();
+        if let Some(ahead) = self.ahead.as_mut() {
+            ahead.clear_reads(&mut self.member.look());
         }
     }
 

@@ -160,6 +160,7 @@ impl<E: Engine> Transaction<E> {
         if !self.draft.begins_anew(now, self.locked) {
             return Ok(());
         }
+        self.forget_ahead();
         let settled = self.member.settle(now, self.wanted);
         (self.mode, self.is_refused) = settle_as(settled, self.wanted, self.if_refused)?;
         self.draft.reads.forget_uncertified();

@@ -34,10 +34,11 @@ pub(super) fn rows_of_entries(
     Ok(context.reads().with(|txn| txn.read_ahead(&rows))?)
 }
 
-/// The rows that these keys of a level's unique index lead to are read next, and locked before that if the level says so.
+/// The rows that these keys of a level's unique index lead to are read next, and locked before that if the level says so and `locks`: all of them come to be locked.
 pub(crate) fn rows_of_keys<'a>(
     level: &Level,
     keys: impl Iterator<Item = &'a Keys>,
+    locks: bool,
     context: &StatementContext,
 ) -> Result<(), SqlError> {
     if level.skips || !is_far(context.reads()) {
@@ -63,7 +64,7 @@ pub(crate) fn rows_of_keys<'a>(
             keys = rows;
             txn.read_ahead(&keys)?;
         }
-        if let (Some((mode, LockWait::Wait)), None) = (level.lock, &level.key_lock) {
+        if locks && let (Some((mode, LockWait::Wait)), None) = (level.lock, &level.key_lock) {
             txn.lock_ahead(&keys, mode);
         }
         Ok(())

@@ -109,6 +109,8 @@ pub struct Cursor {
     hint: Option<usize>,
     /// Rows of the last level are not decoded but by [`Cursor::decode`].
     bare: bool,
+    /// See [`Cursor::locks_ahead`].
+    locks_ahead: bool,
 }
 
 /// A condition of a filter, and the columns that it needs beyond those before it; without a condition, all that is left.
@@ -214,7 +216,15 @@ impl Cursor {
             open: 0,
             hint,
             bare: false,
+            locks_ahead: false,
         }
+    }
+
+    /// It is read to its end, so the rows that its keys lead to may be locked together. Not for a SELECT: a LIMIT, or a portal that is not read on, would leave
+    /// rows locked that it never gave.
+    pub(crate) fn locks_ahead(mut self) -> Self {
+        self.locks_ahead = true;
+        self
     }
 
     /// Leaves decoding to the caller, for rows of one table under no condition; `false`: there is one.
@@ -324,7 +334,7 @@ impl Cursor {
     fn enter(&mut self, at: usize) -> Result<(), SqlError> {
         let level = &self.levels[at];
         let mut keys = level.path.keys(&level.access, &self.row, &self.context)?;
-        super::ahead::rows_of_keys(level, keys.iter(), &self.context)?;
+        super::ahead::rows_of_keys(level, keys.iter(), self.locks_ahead, &self.context)?;
         keys.reverse();
         let state = &mut self.states[at];
         if state.stages.is_none() && self.hint.is_none() {

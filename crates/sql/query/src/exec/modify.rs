@@ -142,7 +142,7 @@ impl Modify {
                     return Ok((0, Vec::new()));
                 }
                 run.base = levels[*at].base;
-                let mut cursor = Cursor::new(context, levels, *width, None);
+                let mut cursor = Cursor::new(context, levels, *width, None).locks_ahead();
                 if *immediate && levels[*at].lock.is_some() {
                     while cursor.advance()? {
                         let (key, stored) = (cursor.key(*at), cursor.stored(*at));

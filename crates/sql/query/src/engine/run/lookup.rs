@@ -70,7 +70,7 @@ fn ask_ahead(lookup: &Node, lefts: &VecDeque<Row>, run: &Run) -> Result<usize, S
         row.resize(scan.width.max(row.len()), Value::Null);
         keys.extend(level.path.keys(&level.access, &row, &run.context)?);
     }
-    rows_of_keys(level, keys.iter(), &run.context)?;
+    rows_of_keys(level, keys.iter(), false, &run.context)?;
     Ok(AHEAD_ROWS)
 }
 
