@@ -45,7 +45,7 @@ impl Session {
         if prepared.time_parameter().is_some() {
             return self.plan_aside(prepared, None);
         }
-        let Some(past) = self.past_ahead(prepared) else { return of_the_present(self) };
+        let Some(past) = self.past_ahead(prepared, true) else { return of_the_present(self) };
         let by_bound = prepared.planned().is_some_and(|planned| planned.as_of.is_none());
         match self.plan_aside(prepared, Some(past)) {
             // It may come to run at the present: only a statement that is alone is bounded by the session.
@@ -114,14 +114,15 @@ impl Session {
         plan
     }
 
-    /// The time that a statement would read if it ran now, alone; `None`: the present, or it is not known yet. There must be no transaction.
-    pub(super) fn past_ahead(&mut self, prepared: &Prepared) -> Option<Timestamp> {
+    /// The time that a statement would read if it ran now, first in its transaction (`alone`: as all of it); `None`: the present, or it is not known yet. There
+    /// must be no transaction.
+    pub(super) fn past_ahead(&mut self, prepared: &Prepared, alone: bool) -> Option<Timestamp> {
         match &prepared.planned()?.as_of {
             // For this leaders are asked.
             Some(AsOf::Negotiated(_)) => None,
             Some(as_of) if as_of.parameter().is_some() => None,
             // What is wrong with it is said when it runs.
-            _ => self.statement_as_of(prepared, &[], true).ok().flatten(),
+            _ => self.statement_as_of(prepared, &[], alone).ok().flatten(),
         }
     }
 }

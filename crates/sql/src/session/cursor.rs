@@ -96,7 +96,7 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         let prepared = self.find_prepared(name)?.clone();
-        let (plan, params) = self.execute_arguments(name, &prepared, arguments)?;
+        let (plan, params) = self.execute_arguments(name, &prepared, arguments, how.commit)?;
         let mut inner = Portal {
             prepared,
             params,
@@ -118,14 +118,15 @@ impl Session {
         Ok(outcome)
     }
 
-    /// The plan of a prepared statement, and the values of the arguments that it is executed with.
+    /// The plan of a prepared statement, and the values of the arguments that it is executed with. `alone`: it is its whole transaction.
     pub(super) fn execute_arguments(
         &mut self,
         name: &str,
         prepared: &Prepared,
         arguments: &[String],
+        alone: bool,
     ) -> Result<(Arc<dyn Plan>, Vec<Value>), SqlError> {
-        let past = self.time_executed(prepared, arguments)?;
+        let past = self.time_executed(prepared, arguments, alone)?;
         self.ensure_active(past)?;
         let plan = self.plan_of(prepared)?;
         let types = plan.parameters().to_vec();
@@ -143,17 +144,18 @@ impl Session {
         Ok((plan, params))
     }
 
-    /// The time that a prepared statement is to read, which an argument may say; `None`: that of its transaction.
+    /// The time that a prepared statement is to read, which an argument may say; `None`: that of its transaction. `alone`: it is all of it.
     pub(super) fn time_executed(
         &mut self,
         prepared: &Prepared,
         arguments: &[String],
+        alone: bool,
     ) -> Result<Option<Timestamp>, SqlError> {
         if self.reads_its_time() {
             return Ok(None);
         }
         if prepared.time_parameter().is_none() {
-            return Ok(if self.active.is_none() { self.past_ahead(prepared) } else { None });
+            return Ok(if self.active.is_none() { self.past_ahead(prepared, alone) } else { None });
         }
         let time = self.time_bound(prepared, |session, index, ty| {
             let Some(argument) = arguments.get(index) else { return Ok(None) };

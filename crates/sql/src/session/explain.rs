@@ -63,7 +63,7 @@ impl Session {
         }
         let began_us = self.db.kv.now_us();
         let prepared = self.find_prepared(name)?.clone();
-        let (_, params) = self.execute_arguments(name, &prepared, arguments)?;
+        let (_, params) = self.execute_arguments(name, &prepared, arguments, how.commit)?;
         let as_of = self.statement_as_of(&prepared, &params, how.commit)?;
         self.ensure_active(as_of)?;
         let plan = self.plan_of(&prepared)?;

@@ -380,7 +380,8 @@ impl Session {
                 if inner.planned().is_none() {
                     return Ok(None);
                 }
-                let time = self.time_executed(&inner, arguments)?;
+                // The session's bound is not asked here: what it would read alone is planned below, or by the present if that has not got it.
+                let time = self.time_executed(&inner, arguments, false)?;
                 self.plan_bound(&inner, time, false)?.shape().map(<[Field]>::to_vec)
             }
             _ => None,

@@ -72,6 +72,36 @@ fn a_pipeline_under_a_bound_reads_and_writes_the_present() {
     assert_eq!(state_of(&mut c, "UPDATE t SET v = 5"), "25006", "a mode that reads the past does so in pipelines, too");
 }
 
+/// EXECUTE is bounded as what it executes: alone, and nowhere else.
+#[test]
+fn an_execute_among_others_reads_and_writes_the_present() {
+    let kv = MemoryKv::new();
+    let mut a = changed(&kv);
+    let mut b = session(&open(kv.clone()));
+    run(&mut b, "SET timeball.max_staleness = '30s'");
+    run(&mut b, "PREPARE sel AS SELECT v FROM t");
+    assert_eq!(run(&mut b, "EXECUTE sel"), ["1"], "alone it is bounded");
+    assert_eq!(run(&mut b, "EXECUTE sel; UPDATE t SET v = v + 10; EXECUTE sel"), ["2", "12"]);
+    let mut c = session(&open(kv.clone()));
+    run(&mut c, "SET timeball.max_staleness = '30s'");
+    run(&mut c, "PREPARE sel AS SELECT v FROM t");
+    run(&mut c, "EXPLAIN ANALYZE EXECUTE sel; UPDATE t SET v = v + 1");
+    run(&mut a, "UPDATE t SET v = v + 1");
+    bind(&mut c, "read", "EXECUTE sel", &[]).unwrap();
+    assert_eq!(execute(&mut c, "read").unwrap(), ["14"]);
+    bind(&mut c, "write", "UPDATE t SET v = 3", &[]).unwrap();
+    execute(&mut c, "write").unwrap();
+    c.sync().unwrap();
+    // What is too young to be read alone is bound, and read.
+    run(&mut a, "CREATE TABLE young (id int); INSERT INTO young VALUES (7)");
+    bind(&mut c, "prepare", "PREPARE young AS SELECT id FROM young", &[]).unwrap();
+    execute(&mut c, "prepare").unwrap();
+    c.sync().unwrap();
+    bind(&mut c, "young", "EXECUTE young", &[]).unwrap();
+    assert_eq!(execute(&mut c, "young").unwrap(), ["7"]);
+    c.sync().unwrap();
+}
+
 /// What is of the present is prepared by it, though it would not be there if it were run alone.
 #[test]
 fn a_young_table_is_read_in_a_pipeline() {
