@@ -47,7 +47,13 @@ impl Session {
         }
         let Some(past) = self.past_ahead(prepared, true) else { return of_the_present(self) };
         let by_bound = prepared.planned().is_some_and(|planned| planned.as_of.is_none());
+        // That it runs at the present, among others, is open until it does.
+        let open = by_bound && prepared.is_open();
         match self.plan_aside(prepared, Some(past)) {
+            Ok(plan) if open => {
+                prepared.leave_open();
+                Ok(plan)
+            }
             // It may come to run at the present: only a statement that is alone is bounded by the session.
             Err(error) if by_bound && self.consistency() != Consistency::Stale && is_of_names(&error) => {
                 of_the_present(self)

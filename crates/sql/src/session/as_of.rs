@@ -14,6 +14,8 @@ use clock::Timestamp;
 pub const FOLLOWER_READ_AGE_US: u64 = 4_200_000;
 /// Decimals from here on are nanoseconds since the Unix epoch (CockroachDB's form), below it microseconds (a token's).
 const NANOSECONDS_FROM: u64 = 100_000_000_000_000_000;
+/// So many ways to say a transaction's time are remembered; any other is looked at by itself.
+const WORDS_MAX: usize = 16;
 
 impl Session {
     /// The time that is said. `statement`: what is to be read then, and the values of its parameters; without one that may be anything. What says the same
@@ -26,14 +28,30 @@ impl Session {
         let said = self.in_words(as_of, statement.map_or(&[], |(_, values)| values))?;
         let own = self.active.as_ref().and_then(|active| active.as_of);
         if let Some((known, at)) = &self.time_said
-            && *known == said
+            && known.contains(&said)
             && own == Some(*at)
         {
             return Ok(*at);
         }
         let at = self.resolve(&said, statement.map(|(statement, _)| statement))?;
-        self.time_said = Some((said, at));
+        self.remember_said(said, at);
         Ok(at)
+    }
+
+    /// What says the transaction's own time is known as long as it does, whatever else is said in between (a bound that the time keeps to; a time that is only
+    /// bound yet, or refused).
+    fn remember_said(&mut self, said: AsOf, at: Timestamp) {
+        let own = self.active.as_ref().and_then(|active| active.as_of);
+        let begun = self.active.as_ref().is_some_and(|active| !active.has_done_nothing());
+        match &mut self.time_said {
+            Some((words, known)) if own == Some(*known) && at == *known => {
+                if words.len() < WORDS_MAX {
+                    words.push(said);
+                }
+            }
+            Some((_, known)) if own == Some(*known) && begun => {}
+            _ => self.time_said = Some((vec![said], at)),
+        }
     }
 
     fn resolve(&mut self, said: &AsOf, statement: Option<&Prepared>) -> Result<Timestamp, SqlError> {

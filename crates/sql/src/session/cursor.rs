@@ -1,5 +1,6 @@
 //! PREPARE, EXECUTE, DEALLOCATE; DECLARE, FETCH, MOVE, CLOSE.
 
+use super::extended::bind_again;
 use super::portal::{Buffered, Portal, PortalState};
 use super::prepared::{Prepared, Statement};
 use super::read_out::ReadOut;
@@ -46,7 +47,7 @@ impl Session {
             Command::Declare { name, direction, hold, query, .. } => {
                 let inside = portal.prepared.inside();
                 let Some(inside) = inside else { return Err(SqlError::unsupported("this cursor")) };
-                self.run_declare((name, *direction, *hold), query, inside, portal.params.clone(), how)
+                self.run_declare((name, *direction, *hold), query, inside, portal, how)
             }
             Command::Fetch { name, movement, skip } => self.run_fetch(name, (*movement, *skip), portal, how, out),
             Command::Close(Some(name)) => {
@@ -100,6 +101,7 @@ impl Session {
         let mut inner = Portal {
             prepared,
             params,
+            inside_types: Vec::new(),
             formats: portal.formats.clone(),
             plan: None,
             fields: None,
@@ -198,7 +200,7 @@ impl Session {
         (name, direction, hold): (&str, Direction, bool),
         query: &Arc<Planned>,
         prepared: Prepared,
-        params: Vec<Value>,
+        bound: &Portal,
         how: How,
     ) -> Result<Outcome, SqlError> {
         if self.block == Block::None && !hold && how.commit {
@@ -215,12 +217,16 @@ impl Session {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let prepared = Arc::new(prepared);
+        let params = bound.params.clone();
         let as_of = self.statement_as_of(&prepared, &params, how.commit)?;
         self.ensure_active(as_of)?;
         let plan = self.plan_of(&prepared)?;
         if params.len() < plan.parameters().len() {
             let number = params.len() + 1;
             return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
+        }
+        if !bound.fits_inside(plan.as_ref()) {
+            return Err(bind_again());
         }
         // One that locks its rows takes them as they are when it gets to them.
         let live = plan.is_read_only();
@@ -235,6 +241,7 @@ impl Session {
         let portal = Portal {
             prepared,
             params,
+            inside_types: Vec::new(),
             formats: Vec::new(),
             plan: Some(plan),
             fields: None,

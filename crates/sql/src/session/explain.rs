@@ -1,5 +1,6 @@
 //! EXPLAIN, and EXPLAIN ANALYZE: the plan, and what time cost.
 
+use super::extended::bind_again;
 use super::portal::{Portal, PortalState};
 use super::run::{How, Outcome, next_rows};
 use super::{Block, Session, text_field};
@@ -44,6 +45,9 @@ impl Session {
         if options.analyze && params.len() < plan.parameters().len() {
             let number = params.len() + 1;
             return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
+        }
+        if !portal.fits_inside(plan.as_ref()) {
+            return Err(bind_again());
         }
         self.explain_plan(&plan, params, options, began_us, portal, how, out)
     }

@@ -169,6 +169,7 @@ impl Session {
         let portal = Portal {
             prepared,
             params: values,
+            inside_types: inner.map_or_else(Vec::new, |inner| inner.parameters().to_vec()),
             formats: result_formats.to_vec(),
             plan,
             fields,
@@ -234,6 +235,7 @@ impl Session {
             None => self.plan_ahead(&prepared).map_err(|e| of_the_present(&prepared, e))?,
         };
         prepared.tell(plan.as_ref());
+        prepared.confirm();
         Ok((parameter_oids(plan.as_ref()), plan.shape().map(<[Field]>::to_vec)))
     }
 
@@ -265,11 +267,37 @@ impl Session {
                 return Err(e);
             }
         }
-        let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
-        if let Some(plan) = &portal.plan {
-            portal.prepared.tell(plan.as_ref());
+        if let Err(e) = self.tell_of_portal(name) {
+            self.failed();
+            return Err(e);
         }
+        let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
         Ok((portal.shape(), &portal.formats))
+    }
+
+    /// The client is told of a portal: its statement keeps to that.
+    fn tell_of_portal(&mut self, name: &str) -> Result<(), SqlError> {
+        let Some(portal) = self.portals.get(name) else { return Ok(()) };
+        let Some(bound) = &portal.plan else { return Ok(()) };
+        portal.prepared.tell(bound.as_ref());
+        if !matches!(portal.state, PortalState::Ready) {
+            return Ok(());
+        }
+        portal.prepared.confirm();
+        // The statement was planned again since, by a catalog that gave it another shape: it would run by that.
+        let instead = match portal.prepared.time_parameter() {
+            Some(_) => None,
+            None => portal.prepared.plan_instead(bound.as_ref()),
+        };
+        let Some(instead) = instead else { return Ok(()) };
+        if bound.parameters() != instead.parameters() {
+            return Err(bind_again());
+        }
+        if let Some(mut portal) = self.portals.take(name) {
+            portal.plan = Some(instead);
+            self.portals.put_back(name, portal);
+        }
+        Ok(())
     }
 
     /// A portal is told of by the present catalog: where that is not the one that was presumed when it was bound, it is planned anew.
@@ -287,8 +315,7 @@ impl Session {
         match fits {
             true => Ok(()),
             // Its values were read as what its parameters were then.
-            false => Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
-                .hint("Bind the statement again.")),
+            false => Err(bind_again()),
         }
     }
 
@@ -382,11 +409,19 @@ impl Session {
                 }
                 // The session's bound is not asked here: what it would read alone is planned below, or by the present if that has not got it.
                 let time = self.time_executed(&inner, arguments, false)?;
-                self.plan_bound(&inner, time, false)?.shape().map(<[Field]>::to_vec)
+                let plan = self.plan_bound(&inner, time, false)?;
+                inner.confirm();
+                plan.shape().map(<[Field]>::to_vec)
             }
             _ => None,
         })
     }
+}
+
+/// Values were read as what the parameters were by a catalog that is not the one to run by.
+pub(super) fn bind_again() -> SqlError {
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
+        .hint("Bind the statement again.")
 }
 
 /// What a statement whose time is not known yet cannot be told of.

@@ -138,7 +138,7 @@ pub struct Session {
     /// What the settings were before a transaction that is to begin again.
     carried: Option<Box<(Settings, Option<Settings>)>>,
     /// What AS OF SYSTEM TIME said last, and which time that was.
-    time_said: Option<(AsOf, Timestamp)>,
+    time_said: Option<(Vec<AsOf>, Timestamp)>,
     token: Timestamp,
     /// The token that the client was told last, where it wants to be told.
     reported_token: Timestamp,

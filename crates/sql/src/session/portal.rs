@@ -7,7 +7,7 @@ use crate::exec::sort::{Reserved, row_bytes};
 use crate::output::Field;
 use crate::plan::{Plan, RowSource};
 use crate::syntax::command::Direction;
-use crate::types::{Row, Value, heap_bytes};
+use crate::types::{Row, SqlType, Value, heap_bytes};
 use crate::{SqlError, SqlState};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub(super) struct Portal {
     pub(super) prepared: Arc<Prepared>,
     pub(super) params: Vec<Value>,
+    /// DECLARE and EXPLAIN that were bound: what the parameters of the query inside were then, as which the values were read.
+    pub(super) inside_types: Vec<SqlType>,
     pub(super) formats: Vec<i16>,
     /// The plan as bound, for its shape; `None` for a statement without one.
     pub(super) plan: Option<Arc<dyn Plan>>,
@@ -116,6 +118,10 @@ impl PortalState {
 }
 
 impl Portal {
+    /// Whether its values are what a plan of the query inside takes.
+    pub(super) fn fits_inside(&self, plan: &dyn Plan) -> bool {
+        self.params.is_empty() || self.inside_types == plan.parameters()
+    }
     /// Bytes of the values that it is bound to.
     fn bytes(&self) -> usize {
         self.params.iter().map(heap_bytes).sum()

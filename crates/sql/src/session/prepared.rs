@@ -58,7 +58,7 @@ pub(super) enum Statement {
 struct Current {
     made: Made,
     generation: u64,
-    /// By a catalog that was only taken to be the present one, and nothing was told of it: what it gives may change.
+    /// By a catalog that was only taken to be the one that it runs by, and nothing was told of it: what it gives may change.
     presumed: bool,
 }
 
@@ -86,6 +86,22 @@ impl Prepared {
         if let Some(current) = self.plan.lock().as_mut() {
             current.presumed = false;
         }
+    }
+    /// Whether nobody relies yet on what it gives.
+    pub(super) fn is_open(&self) -> bool {
+        self.plan.lock().as_ref().is_none_or(|current| current.presumed)
+    }
+    /// The catalog that it was planned by may not be the one that it runs by, and nothing was told of it yet.
+    pub(super) fn leave_open(&self) {
+        if let Some(current) = self.plan.lock().as_mut() {
+            current.presumed = true;
+        }
+    }
+    /// The plan that it would run by, if that is still to be had: where the shape is another one than that of a portal's, the portal was bound by another catalog.
+    pub(super) fn plan_instead(&self, bound: &dyn Plan) -> Option<Arc<dyn Plan>> {
+        let held = self.plan.lock();
+        let plan = &held.as_ref()?.made.plan;
+        (!are_same(plan.fields(), bound.fields())).then(|| plan.clone())
     }
     /// The next plan may have another shape: nobody was told of this one's.
     pub(super) fn forget_plan(&self) {

@@ -65,6 +65,7 @@ impl Session {
             let mut portal = Portal {
                 prepared: Arc::new(prepared),
                 params: Vec::new(),
+                inside_types: Vec::new(),
                 formats: Vec::new(),
                 plan: None,
                 fields: None,

@@ -97,9 +97,90 @@ fn an_execute_among_others_reads_and_writes_the_present() {
     bind(&mut c, "prepare", "PREPARE young AS SELECT id FROM young", &[]).unwrap();
     execute(&mut c, "prepare").unwrap();
     c.sync().unwrap();
-    bind(&mut c, "young", "EXECUTE young", &[]).unwrap();
-    assert_eq!(execute(&mut c, "young").unwrap(), ["7"]);
+    bind(&mut c, "run young", "EXECUTE young", &[]).unwrap();
+    assert_eq!(execute(&mut c, "run young").unwrap(), ["7"]);
     c.sync().unwrap();
+}
+
+/// What says the time of the transaction says it after others have, too.
+#[test]
+fn the_same_words_say_the_same_time_after_others() {
+    let kv = MemoryKv::new();
+    changed(&kv);
+    let mut b = session(&open(kv.clone()));
+    let bounded = "SELECT v FROM t AS OF SYSTEM TIME with_max_staleness('9500ms')";
+    for (name, text, values) in [
+        ("first", "SELECT v FROM t AS OF SYSTEM TIME '-8s'", None),
+        ("bounded", bounded, None),
+        ("again", "SELECT v FROM t AS OF SYSTEM TIME $1", Some("-8s")),
+        ("bounded again", bounded, None),
+    ] {
+        let values: Vec<&str> = values.into_iter().collect();
+        bind(&mut b, name, text, &values).unwrap();
+        assert_eq!(execute(&mut b, name).unwrap(), ["1"], "{name}");
+        kv.advance_us(1_000_000);
+    }
+    // Another time that is bound is refused when it runs, and not before.
+    bind(&mut b, "other", "SELECT v FROM t AS OF SYSTEM TIME $1", &["-1s"]).unwrap();
+    bind(&mut b, "last", "SELECT v FROM t AS OF SYSTEM TIME '-8s'", &[]).unwrap();
+    assert_eq!(execute(&mut b, "last").unwrap(), ["1"]);
+    assert_eq!(execute(&mut b, "other").unwrap_err().state.as_str(), "25001");
+    b.sync().unwrap();
+}
+
+/// What was planned by the past that the session lets a query read, and runs among others, has the shape of the present where nobody was told of another.
+#[test]
+fn a_pipeline_has_the_shape_of_the_present() {
+    let kv = MemoryKv::new();
+    let mut a = changed(&kv);
+    run(&mut a, "ALTER TABLE t ADD COLUMN w int DEFAULT 7");
+    for (told_of, rows) in [("nothing", Ok("1|2|7")), ("statement", Err("0A000")), ("portal", Err("0A000"))] {
+        let mut b = session(&open(kv.clone()));
+        run(&mut b, "SET timeball.max_staleness = '30s'");
+        b.parse("", "SELECT * FROM t", &[]).unwrap();
+        if told_of == "statement" {
+            assert_eq!(b.describe_statement("").unwrap().1.unwrap().len(), 2, "alone it is bounded");
+        }
+        b.bind("", "", &[], &[], &[]).unwrap();
+        if told_of == "portal" {
+            assert_eq!(b.describe_portal("").unwrap().0.unwrap().len(), 2);
+        }
+        let seen = execute(&mut b, "").map_err(|error| error.state.as_str().to_owned());
+        assert_eq!(seen, rows.map(|row| vec![row.to_owned()]).map_err(str::to_owned), "{told_of}");
+        b.sync().unwrap();
+    }
+    // Bound before another run of the statement gave it the present's shape: it is told of by that, and has it.
+    let mut b = session(&open(kv.clone()));
+    run(&mut b, "SET timeball.max_staleness = '30s'");
+    b.parse("all", "SELECT * FROM t", &[]).unwrap();
+    for portal in ["one", "two"] {
+        b.bind(portal, "all", &[], &[], &[]).unwrap();
+    }
+    assert_eq!(execute(&mut b, "one").unwrap(), ["1|2|7"]);
+    assert_eq!(b.describe_portal("two").unwrap().0.unwrap().len(), 3);
+    assert_eq!(execute(&mut b, "two").unwrap(), ["1|2|7"]);
+    b.sync().unwrap();
+}
+
+/// DECLARE and EXPLAIN are run with values of the types that they were bound as, or not at all.
+#[test]
+fn values_of_another_catalog_are_bound_again() {
+    let kv = MemoryKv::new();
+    let mut a = changed(&kv);
+    run(&mut a, "DROP TABLE t; CREATE TABLE t (id text PRIMARY KEY, v int); INSERT INTO t VALUES ('1', 7)");
+    for text in [
+        "DECLARE c CURSOR FOR SELECT v FROM t WHERE id = $1",
+        "EXPLAIN SELECT v FROM t WHERE id = $1",
+        "EXPLAIN ANALYZE SELECT v FROM t WHERE id = $1",
+    ] {
+        let mut b = session(&open(kv.clone()));
+        run(&mut b, "SET timeball.max_staleness = '30s'");
+        bind(&mut b, "s", text, &["1"]).unwrap();
+        let error = execute(&mut b, "s").unwrap_err();
+        assert_eq!(error.state.as_str(), "0A000", "{text}: {error}");
+        assert!(error.hint.as_deref().unwrap_or_default().contains("Bind"), "{error:?}");
+        b.sync().unwrap();
+    }
 }
 
 /// What is of the present is prepared by it, though it would not be there if it were run alone.
