@@ -1,7 +1,6 @@
 //! PREPARE, EXECUTE, DEALLOCATE; DECLARE, FETCH, MOVE, CLOSE.
 
-use super::extended::bind_again;
-use super::portal::{Buffered, Portal, PortalState};
+use super::portal::{Buffered, Portal, PortalState, bind_again};
 use super::prepared::{Prepared, Statement};
 use super::read_out::ReadOut;
 use super::run::{How, Outcome, next_rows};

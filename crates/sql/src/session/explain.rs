@@ -1,7 +1,6 @@
 //! EXPLAIN, and EXPLAIN ANALYZE: the plan, and what time cost.
 
-use super::extended::bind_again;
-use super::portal::{Portal, PortalState};
+use super::portal::{Portal, PortalState, bind_again};
 use super::run::{How, Outcome, next_rows};
 use super::{Block, Session, text_field};
 use crate::context::StatementContext;

@@ -1,6 +1,6 @@
 //! The extended protocol: Parse, Bind, Describe, Execute, Close, Sync.
 
-use super::portal::{Portal, PortalState, unknown_portal};
+use super::portal::{Portal, PortalState, bind_again, unknown_portal};
 use super::prepared::{Prepared, Statement};
 use super::run::How;
 use super::startup::Executed;
@@ -416,12 +416,6 @@ impl Session {
             _ => None,
         })
     }
-}
-
-/// Values were read as what the parameters were by a catalog that is not the one to run by.
-pub(super) fn bind_again() -> SqlError {
-    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
-        .hint("Bind the statement again.")
 }
 
 /// What a statement whose time is not known yet cannot be told of.

@@ -264,6 +264,12 @@ impl Portals {
     }
 }
 
+/// Values were read as what the parameters were by a catalog that is not the one to run by.
+pub(super) fn bind_again() -> SqlError {
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
+        .hint("Bind the statement again.")
+}
+
 /// 34000
 pub(super) fn unknown_portal(name: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
