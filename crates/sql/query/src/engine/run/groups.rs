@@ -351,7 +351,6 @@ fn grown(state: &mut State, memory: &mut Memory<'_>) -> Result<(), SqlError> {
 /// The result of a call, and what was written to files for it.
 pub(super) fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Result<(Value, u64), SqlError> {
     let mut written = 0;
-    let mut reserved = run.reserve();
     if let Some(sorter) = state.sorter.take() {
         let (mut rows, done) = sorter.finish()?;
         written = done.disk_bytes;
@@ -366,14 +365,7 @@ pub(super) fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Resul
                 }
                 std::mem::swap(last.get_or_insert_default(), &mut key);
             }
-            if call.function.holds_values() {
-                reserved.bytes(row_bytes(args))?;
-            }
             state.accumulator.add(args)?;
-            match state.accumulator.take_grown() {
-                0 => {}
-                bytes => reserved.bytes(bytes)?,
-            }
         }
     }
     let kept = in_order(state.kept, |(a, _), (b, _)| compare_rows(a, b, &call.order), &run.context)?;
