@@ -315,6 +315,11 @@ impl Accumulator {
         }
     }
 
+    /// Whether it keeps values as they are.
+    pub(super) fn keeps_values(&self) -> bool {
+        matches!(self, Accumulator::Other(running) if !running.values.is_empty())
+    }
+
     /// By how many bytes the one value that it keeps has grown since this was last asked.
     #[inline]
     pub(super) fn take_grown(&mut self) -> usize {

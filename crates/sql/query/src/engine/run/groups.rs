@@ -13,7 +13,7 @@ use crate::exec::sort::{Order, OrderKey, in_order, row_bytes};
 use crate::exec::spill::Share;
 use crate::exec::spill::partitions::{Part, Partitions};
 use crate::exec::spill::sorter::Sorter;
-use crate::types::{Row, Value};
+use crate::types::{Row, Value, wide_bytes};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -351,6 +351,7 @@ fn grown(state: &mut State, memory: &mut Memory<'_>) -> Result<(), SqlError> {
 /// The result of a call, and what was written to files for it.
 pub(super) fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Result<(Value, u64), SqlError> {
     let mut written = 0;
+    let mut reserved = run.reserve();
     if let Some(sorter) = state.sorter.take() {
         let (mut rows, done) = sorter.finish()?;
         written = done.disk_bytes;
@@ -365,7 +366,14 @@ pub(super) fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Resul
                 }
                 std::mem::swap(last.get_or_insert_default(), &mut key);
             }
+            let before = state.accumulator.held_bytes();
             state.accumulator.add(args)?;
+            let own = state.accumulator.held_bytes().saturating_sub(before) + state.accumulator.take_grown();
+            // What an array or a percentile is made of is kept value by value.
+            let kept = if state.accumulator.keeps_values() { args.first().map_or(0, wide_bytes) } else { 0 };
+            if own + kept > 0 {
+                reserved.bytes(own + kept)?;
+            }
         }
     }
     let kept = in_order(state.kept, |(a, _), (b, _)| compare_rows(a, b, &call.order), &run.context)?;
