@@ -77,13 +77,10 @@ fn what_is_more_than_the_memory_goes_to_temporary_files() {
     let store = scratch.path().join("store");
     let node = Node::start(&store, &["--memory", "128MiB"]);
     let mut client = node.connect();
-    client
-        .batch_execute(
-            "CREATE TABLE t (id int PRIMARY KEY, k int, text text); \
-             INSERT INTO t SELECT g, (g::int8 * 7919 % 400000)::int, repeat('x', 100) || (g::int8 * 7919 % 400000) FROM generate_series(0, 199999) g; \
-             INSERT INTO t SELECT g, (g::int8 * 7919 % 400000)::int, repeat('x', 100) || (g::int8 * 7919 % 400000) FROM generate_series(200000, 399999) g",
-        )
-        .unwrap();
+    // Loaded past the log: what ordinary transactions write is held in memory.
+    let load = "CREATE TABLE t AS SELECT g AS id, (g::int8 * 7919 % 400000)::int AS k, repeat('x', 100) || (g::int8 * 7919 % 400000) AS text \
+        FROM generate_series(0, 399999) g";
+    client.batch_execute(load).unwrap();
     let files = |client: &mut postgres::Client| -> (i64, i64) {
         let shown = "SELECT temp_files, temp_bytes FROM pg_stat_database WHERE datname = current_database()";
         let row = client.query_one(shown, &[]).unwrap();
