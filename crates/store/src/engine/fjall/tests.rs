@@ -82,6 +82,11 @@ fn runs_that_nobody_merges_are_known() {
     for n in 0..3 {
         engine.ingest(Tree::Present, 0, &mut overlapping(n)).unwrap();
         assert!(!engine.merges_in_vain(), "it may merge them yet");
+        // Its thread may come late, and would find all three.
+        while n == 0 && runs(&engine) > 0 {
+            engine.merge();
+            std::thread::yield_now();
+        }
     }
     while !engine.merges_in_vain() {
         engine.merge();
