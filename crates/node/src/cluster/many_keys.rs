@@ -31,15 +31,8 @@ impl<E: Engine> Core<E> {
         };
         let shard = self.shard(range)?;
         for key in keys {
-            if !shard.range.span().contains(key) {
-                return Ok(Looked::Answer(self.moved(key)));
-            }
-            let oldest = shard.range.collected_of(key);
-            if look.snapshot < oldest {
-                return Ok(Looked::Answer(Answer::Collected { oldest, key: Some(key.clone()) }));
-            }
-            if !look.peek && self.in_flight(shard, key, look.snapshot, limit) {
-                return Ok(Looked::Wait);
+            if let Some(instead) = self.instead_of_a_value(shard, key, look, limit) {
+                return Ok(instead);
             }
         }
         self.admit(range, look, limit, What::GetMany { keys: keys.to_vec() })

@@ -353,17 +353,28 @@ impl<E: Engine> Core<E> {
             return Ok(Looked::Answer(Answer::TryLater));
         };
         let shard = self.shard(range)?;
+        if let Some(instead) = self.instead_of_a_value(shard, key, look, limit) {
+            return Ok(instead);
+        }
+        self.admit(range, look, limit, What::Get { key: key.clone() })
+    }
+
+    /// What a read of a key meets that is not let in.
+    pub(super) fn instead_of_a_value(
+        &self,
+        shard: &Shard,
+        key: &Bytes,
+        look: &Look,
+        limit: Timestamp,
+    ) -> Option<Looked> {
         if !shard.range.span().contains(key) {
-            return Ok(Looked::Answer(self.moved(key)));
+            return Some(Looked::Answer(self.moved(key)));
         }
         let oldest = shard.range.collected_of(key);
         if look.snapshot < oldest {
-            return Ok(Looked::Answer(Answer::Collected { oldest, key: Some(key.clone()) }));
+            return Some(Looked::Answer(Answer::Collected { oldest, key: Some(key.clone()) }));
         }
-        if !look.peek && self.in_flight(shard, key, look.snapshot, limit) {
-            return Ok(Looked::Wait);
-        }
-        self.admit(range, look, limit, What::Get { key: key.clone() })
+        (!look.peek && self.in_flight(shard, key, look.snapshot, limit)).then_some(Looked::Wait)
     }
 
     /// Lets a read in: from now on it stays what it is.

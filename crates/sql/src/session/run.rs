@@ -246,8 +246,7 @@ impl Session {
             {
                 // The values are of the types that were found when they were bound; a table changed between that time and the one that is read, or the
                 // catalog was only presumed then.
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
-                    .hint("Bind the statement again."));
+                return Err(super::portal::bind_again());
             }
             if portal.params.len() < plan.parameters().len() {
                 let number = portal.params.len() + 1;
