@@ -79,6 +79,38 @@ fn a_pipeline_writes_under_a_bound() {
     assert_eq!(client.query_one("SELECT v FROM t", &[]).unwrap().get::<_, i32>(0), 11);
 }
 
+/// A driver that describes what it has bound, as libpq does, reads the rows that it was told of: in a pipeline the present's, alone those of the past.
+#[test]
+fn a_pipeline_is_told_what_it_reads() {
+    repeat_with("prepared_bounds::a_pipeline_is_told_what_it_reads");
+    let scratch = Scratch::new();
+    let nodes = Nodes::found(scratch.path(), 3);
+    let mut client = nodes.at(0).connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 10)").unwrap();
+    let mut socket = TcpStream::connect(&nodes.at(1).sql).unwrap();
+    socket.write_all(&startup()).unwrap();
+    read_ready(&mut socket);
+    let mut send = |parts: &[Vec<u8>]| {
+        socket.write_all(&parts.concat()).unwrap();
+        read_ready(&mut socket)
+    };
+    let query = |text: &str| message(b'Q', &[text.as_bytes(), b"\0"].concat());
+    until("the past has the table", || says(&send(&[query("SELECT * FROM t AS OF SYSTEM TIME '-4200ms'")]), "10").then_some(()));
+    client.batch_execute("ALTER TABLE t ADD COLUMN added int DEFAULT 77").unwrap();
+    let answer = send(&[query("SET timeball.max_staleness = '1h'")]);
+    assert!(says(&answer, "SET"));
+    let part = |text: &str| {
+        let parse = message(b'P', &[b"\0", text.as_bytes(), b"\0\0\0"].concat());
+        let bind = message(b'B', b"\0\0\0\0\0\0\0\0");
+        [parse, bind, message(b'D', b"P\0"), message(b'E', b"\0\0\0\0\0")].concat()
+    };
+    let sync = || message(b'S', b"");
+    let answer = send(&[part("SELECT * FROM t"), part("UPDATE t SET v = v + 1"), part("SELECT * FROM t"), sync()]);
+    let shown = String::from_utf8_lossy(&answer).into_owned();
+    assert!(shown.matches("added").count() == 2 && shown.matches("77").count() == 2, "{shown}");
+    assert!(says(&answer, "UPDATE 1") && says(&answer, "11"), "{shown}");
+}
+
 /// Bounds in prepared statements are served by the replica that is here, while all others sleep; a bound that it does not keep to asks for more.
 #[test]
 fn prepared_bounds_are_served_here() {

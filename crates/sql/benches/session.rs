@@ -27,7 +27,7 @@ fn main() -> Result<(), SqlError> {
         for i in 0..N {
             let id = (i * 7919 % 10_000).to_string();
             s.bind("", "q", &[Some(id.as_bytes())], &[], &[])?;
-            let (fields, _) = s.describe_portal("")?;
+            let (fields, _) = s.describe_portal("", true)?;
             std::hint::black_box(fields.map(<[_]>::len));
             s.execute("", 0, true, &mut out)?;
             s.sync()?;

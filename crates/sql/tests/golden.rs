@@ -135,7 +135,7 @@ fn extended(session: &mut Session, text: &str, out: &mut Collector) -> Result<()
     let result = (|| {
         session.parse("", sql, &[])?;
         session.bind("", "", &params, &[], &[])?;
-        let (fields, formats) = session.describe_portal("")?;
+        let (fields, formats) = session.describe_portal("", true)?;
         match fields {
             None => out.lines.push("(no data)".into()),
             Some(fields) => out.row_description(fields, formats),

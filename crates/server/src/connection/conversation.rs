@@ -179,7 +179,7 @@ impl<'a> Conversation<'a> {
                 .bind(bind.portal, bind.statement, &bind.parameters, &bind.formats, &bind.result_formats)
                 .map(|()| backend::bare(self.outbox.buffer(), b'2')),
             Frontend::Describe(Target::Statement, name) => self.describe_statement(name),
-            Frontend::Describe(Target::Portal, name) => self.describe_portal(name),
+            Frontend::Describe(Target::Portal, name) => self.describe_portal(name, sync_follows),
             Frontend::Execute { portal, max_rows } => self.execute(portal, max_rows, sync_follows),
             Frontend::Close(target, name) => {
                 match target {
@@ -234,8 +234,8 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn describe_portal(&mut self, name: &str) -> Result<(), SqlError> {
-        let (fields, formats) = self.session.describe_portal(name)?;
+    fn describe_portal(&mut self, name: &str, alone: bool) -> Result<(), SqlError> {
+        let (fields, formats) = self.session.describe_portal(name, alone)?;
         shape(&mut self.outbox, fields, formats);
         Ok(())
     }

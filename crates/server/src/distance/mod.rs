@@ -319,7 +319,7 @@ fn what_was_planned_by_a_presumed_catalog_is_repeated_by_the_present_one() {
     near.run("ALTER TABLE t ADD COLUMN c int");
     far.session.parse("", "SELECT * FROM t WHERE id = $1", &[]).expect("it parses");
     far.session.bind("", "", &[Some(b"1")], &[], &[]).expect("it binds");
-    assert_eq!(far.session.describe_portal("").expect("it has a shape").0.map(<[Field]>::len), Some(4));
+    assert_eq!(far.session.describe_portal("", true).expect("it has a shape").0.map(<[Field]>::len), Some(4));
     let mut out = Answers::default();
     far.session.execute("", 0, true, &mut out).expect("it runs");
     far.session.sync().expect("it ends");

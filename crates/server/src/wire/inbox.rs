@@ -241,13 +241,16 @@ impl Inbox {
         self.pending().is_empty()
     }
 
-    /// Whether Sync comes after it, and has already arrived, with nothing between that is to run: some drivers close the portal first, or ask for a flush.
-    pub fn sync_follows(&self) -> bool {
+    /// Whether Sync comes after the message of this type that [`Inbox::next`] gave last, and has already arrived, with nothing between that is to run: some
+    /// drivers close the portal first, or ask for a flush. After a Describe one Execute may stand between: it is of what was described.
+    pub fn sync_follows(&self, tag: u8) -> bool {
+        let mut described = tag == b'D';
         let mut at = 0;
         for _ in 0..BEFORE_SYNC_MAX {
             match self.pending().get(at) {
                 Some(b'S') => return true,
                 Some(b'C' | b'H') => {}
+                Some(b'E') if described => described = false,
                 _ => return false,
             }
             let Some(size) = self.length_at(at + 1).and_then(|length| usize::try_from(length).ok()) else {
@@ -340,7 +343,7 @@ mod tests {
             let stream = [execute.clone(), rest.to_vec()].concat();
             let mut inbox = inbox();
             assert_eq!(inbox.next(&mut Dribble(&stream, usize::MAX)).unwrap().tag, b'E');
-            (inbox.is_empty(), inbox.sync_follows())
+            (inbox.is_empty(), inbox.sync_follows(b'E'))
         };
         let (sync, flush, close) = (message(b'S', b""), message(b'H', b""), message(b'C', b"P\0"));
         assert_eq!(followed_by(&[]), (true, false));
@@ -352,6 +355,18 @@ mod tests {
             assert_eq!(followed_by(&[between, &execute, &sync].concat()), (false, false));
         }
         assert_eq!(followed_by(&[close.repeat(BEFORE_SYNC_MAX), sync.clone()].concat()), (false, false));
+        // What is described may be executed in between, once.
+        let described = |rest: &[&[u8]]| {
+            let describe = message(b'D', b"P\0");
+            let mut inbox = inbox();
+            let stream = [describe, rest.concat()].concat();
+            assert_eq!(inbox.next(&mut Dribble(&stream, usize::MAX)).unwrap().tag, b'D');
+            inbox.sync_follows(b'D')
+        };
+        assert!(described(&[&execute, &sync]) && described(&[&execute, &close, &flush, &sync]) && described(&[&sync]));
+        for more in [&[&execute[..]][..], &[&execute, &flush], &[&execute, &execute, &sync], &[&execute, &message(b'P', b"\0\0\0\0"), &sync]] {
+            assert!(!described(more), "{more:?}");
+        }
         for torn in [&b"C"[..], b"C\0\0\0", b"C\xff\xff\xff\xff", b"C\x7f\xff\xff\xffS"] {
             assert!(!followed_by(torn).1, "{torn:?}");
         }

@@ -96,7 +96,10 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         let prepared = self.find_prepared(name)?.clone();
-        let (plan, params) = self.execute_arguments(name, &prepared, arguments, how.commit)?;
+        let (plan, params) = match portal.reads {
+            Some(reads) => self.arguments_at(name, &prepared, arguments, reads)?,
+            None => self.execute_arguments(name, &prepared, arguments, how.commit)?,
+        };
         let mut inner = Portal {
             prepared,
             params,
@@ -105,6 +108,7 @@ impl Session {
             plan: None,
             fields: None,
             state: std::mem::take(&mut portal.state),
+            reads: portal.reads,
             cursor: false,
             savepoints: 0,
             direction: Direction::Forward,
@@ -128,6 +132,17 @@ impl Session {
         alone: bool,
     ) -> Result<(Arc<dyn Plan>, Vec<Value>), SqlError> {
         let past = self.time_executed(prepared, arguments, alone)?;
+        self.arguments_at(name, prepared, arguments, past)
+    }
+
+    /// As [`Session::execute_arguments`], where it is known what is read: a time, or that of the transaction.
+    fn arguments_at(
+        &mut self,
+        name: &str,
+        prepared: &Prepared,
+        arguments: &[String],
+        past: Option<Timestamp>,
+    ) -> Result<(Arc<dyn Plan>, Vec<Value>), SqlError> {
         self.ensure_active(past)?;
         let plan = self.plan_of(prepared)?;
         let types = plan.parameters().to_vec();
@@ -245,6 +260,7 @@ impl Session {
             plan: Some(plan),
             fields: None,
             state: PortalState::Ready,
+            reads: None,
             cursor: true,
             savepoints: self.active.as_ref().map_or(0, |active| active.savepoints.len()),
             direction,

@@ -1,6 +1,6 @@
 //! The extended protocol: Parse, Bind, Describe, Execute, Close, Sync.
 
-use super::portal::{Portal, PortalState, bind_again, unknown_portal};
+use super::portal::{Portal, PortalState, unknown_portal};
 use super::prepared::{Prepared, Statement};
 use super::run::How;
 use super::startup::Executed;
@@ -174,6 +174,7 @@ impl Session {
             plan,
             fields,
             state: PortalState::Ready,
+            reads: None,
             cursor: false,
             savepoints: 0,
             direction: Direction::Forward,
@@ -244,79 +245,6 @@ impl Session {
         let Some(inner) = prepared.inside() else { return Ok(None) };
         self.refuse_in_failed_block()?;
         self.plan_ahead(&inner).map(Some).map_err(|e| of_the_present(&inner, e))
-    }
-
-    /// The result's shape (`None`: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
-    ///
-    /// # Errors
-    /// 34000 for an unknown portal; those of planning, where the catalog that it was bound by was only presumed, and is another one.
-    pub fn describe_portal(&mut self, name: &str) -> Result<(Option<&[Field]>, &[i16]), SqlError> {
-        if self.portals.get(name).is_none() {
-            self.failed();
-            return Err(unknown_portal(name));
-        }
-        if self.active.as_ref().is_some_and(|active| active.presumed) {
-            self.begin_message();
-            let planned = self.with_limits(|session| {
-                let planned = session.plan_described(name);
-                session.deadline.clear();
-                planned
-            });
-            if let Err(e) = planned {
-                self.failed();
-                return Err(e);
-            }
-        }
-        if let Err(e) = self.tell_of_portal(name) {
-            self.failed();
-            return Err(e);
-        }
-        let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
-        Ok((portal.shape(), &portal.formats))
-    }
-
-    /// The client is told of a portal: its statement keeps to that.
-    fn tell_of_portal(&mut self, name: &str) -> Result<(), SqlError> {
-        let Some(portal) = self.portals.get(name) else { return Ok(()) };
-        let Some(bound) = &portal.plan else { return Ok(()) };
-        portal.prepared.tell(bound.as_ref());
-        if !matches!(portal.state, PortalState::Ready) {
-            return Ok(());
-        }
-        portal.prepared.confirm();
-        // The statement was planned again since, by a catalog that gave it another shape: it would run by that.
-        let instead = match portal.prepared.time_parameter() {
-            Some(_) => None,
-            None => portal.prepared.plan_instead(bound.as_ref()),
-        };
-        let Some(instead) = instead else { return Ok(()) };
-        if bound.parameters() != instead.parameters() {
-            return Err(bind_again());
-        }
-        if let Some(mut portal) = self.portals.take(name) {
-            portal.plan = Some(instead);
-            self.portals.put_back(name, portal);
-        }
-        Ok(())
-    }
-
-    /// A portal is told of by the present catalog: where that is not the one that was presumed when it was bound, it is planned anew.
-    fn plan_described(&mut self, name: &str) -> Result<(), SqlError> {
-        let unbegun = |portal: &&Portal| matches!(portal.state, PortalState::Ready) && portal.plan.is_some();
-        let Some(prepared) = self.portals.get(name).filter(unbegun).map(|portal| portal.prepared.clone()) else {
-            return Ok(());
-        };
-        let plan = self.ensure_planned(&prepared, None)?;
-        let Some(mut portal) = self.portals.take(name) else { return Ok(()) };
-        let fits = portal.plan.as_ref().is_none_or(|bound| bound.parameters() == plan.parameters());
-        portal.plan = Some(plan);
-        self.portals.put_back(name, portal);
-        prepared.confirm();
-        match fits {
-            true => Ok(()),
-            // Its values were read as what its parameters were then.
-            false => Err(bind_again()),
-        }
     }
 
     /// An Execute message; 0 rows means all. `sync_follows`: the next message in the caller's buffer is Sync, so a lone
@@ -410,7 +338,6 @@ impl Session {
                 // The session's bound is not asked here: what it would read alone is planned below, or by the present if that has not got it.
                 let time = self.time_executed(&inner, arguments, false)?;
                 let plan = self.plan_bound(&inner, time, false)?;
-                inner.confirm();
                 plan.shape().map(<[Field]>::to_vec)
             }
             _ => None,

@@ -24,6 +24,7 @@ mod constraints;
 mod control;
 mod copy;
 mod cursor;
+mod describe;
 mod duplicate;
 mod explain;
 mod extended;

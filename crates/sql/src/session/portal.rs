@@ -9,6 +9,7 @@ use crate::plan::{Plan, RowSource};
 use crate::syntax::command::Direction;
 use crate::types::{Row, SqlType, Value, heap_bytes};
 use crate::{SqlError, SqlState};
+use clock::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub(super) struct Portal {
     /// The shape of a statement without a plan; `None` if it gives no rows.
     pub(super) fields: Option<Vec<Field>>,
     pub(super) state: PortalState,
+    /// What it will read, where the client was told of it under the session's bound: a time, or (`None`) the present.
+    pub(super) reads: Option<Option<Timestamp>>,
     /// DECLARE: FETCH knows it, and it is not run by itself.
     pub(super) cursor: bool,
     /// Savepoints of its transaction that it stands behind.

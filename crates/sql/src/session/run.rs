@@ -235,7 +235,10 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         if matches!(portal.state, PortalState::Ready) {
-            let as_of = self.statement_as_of(prepared, &portal.params, how.commit)?;
+            let as_of = match portal.reads {
+                Some(told) => self.settle_time(told)?,
+                None => self.statement_as_of(prepared, &portal.params, how.commit)?,
+            };
             let plan = self.presume_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
@@ -390,6 +393,14 @@ impl Session {
                 stale.then(|| self.stale_snapshot())
             }
         };
+        self.settle_time(time)
+    }
+
+    /// The time that a statement reads, or `None` for that of the transaction, is what the transaction will read: it begins anew where it has done nothing.
+    ///
+    /// # Errors
+    /// 25001 where it has.
+    fn settle_time(&mut self, time: Option<Timestamp>) -> Result<Option<Timestamp>, SqlError> {
         match (&self.active, time) {
             (None, time) => Ok(time),
             (Some(active), Some(time)) if active.as_of == Some(time) => Ok(Some(time)),

@@ -70,6 +70,7 @@ impl Session {
                 plan: None,
                 fields: None,
                 state: PortalState::Ready,
+                reads: None,
                 cursor: false,
                 savepoints: 0,
                 direction: Direction::Forward,

@@ -190,7 +190,7 @@ fn reshaped(kv: &MemoryKv) -> Session {
 fn described(session: &mut Session, name: &str, values: &[&str]) -> Result<(String, Vec<String>), SqlError> {
     let values: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_bytes())).collect();
     session.bind("", name, &values, &[], &[])?;
-    let fields = session.describe_portal("")?.0.unwrap_or_default();
+    let fields = session.describe_portal("", true)?.0.unwrap_or_default();
     let names = fields.iter().map(|field| field.name.as_ref()).collect::<Vec<&str>>().join(",");
     let mut out = Rows::default();
     session.execute("", 0, true, &mut out)?;

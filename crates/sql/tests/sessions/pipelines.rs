@@ -134,7 +134,7 @@ fn a_pipeline_has_the_shape_of_the_present() {
     let kv = MemoryKv::new();
     let mut a = changed(&kv);
     run(&mut a, "ALTER TABLE t ADD COLUMN w int DEFAULT 7");
-    for (told_of, rows) in [("nothing", Ok("1|2|7")), ("statement", Err("0A000")), ("portal", Err("0A000"))] {
+    for (told_of, rows) in [("nothing", Ok("1|2|7")), ("statement", Err("0A000")), ("portal", Ok("1|2|7"))] {
         let mut b = session(&open(kv.clone()));
         run(&mut b, "SET timeball.max_staleness = '30s'");
         b.parse("", "SELECT * FROM t", &[]).unwrap();
@@ -143,7 +143,7 @@ fn a_pipeline_has_the_shape_of_the_present() {
         }
         b.bind("", "", &[], &[], &[]).unwrap();
         if told_of == "portal" {
-            assert_eq!(b.describe_portal("").unwrap().0.unwrap().len(), 2);
+            assert_eq!(b.describe_portal("", false).unwrap().0.unwrap().len(), 3, "it is told what it will read");
         }
         let seen = execute(&mut b, "").map_err(|error| error.state.as_str().to_owned());
         assert_eq!(seen, rows.map(|row| vec![row.to_owned()]).map_err(str::to_owned), "{told_of}");
@@ -157,9 +157,69 @@ fn a_pipeline_has_the_shape_of_the_present() {
         b.bind(portal, "all", &[], &[], &[]).unwrap();
     }
     assert_eq!(execute(&mut b, "one").unwrap(), ["1|2|7"]);
-    assert_eq!(b.describe_portal("two").unwrap().0.unwrap().len(), 3);
+    assert_eq!(b.describe_portal("two", false).unwrap().0.unwrap().len(), 3);
     assert_eq!(execute(&mut b, "two").unwrap(), ["1|2|7"]);
     b.sync().unwrap();
+}
+
+/// How many columns a portal is told to have.
+fn columns(session: &mut Session, portal: &str, alone: bool) -> usize {
+    session.describe_portal(portal, alone).unwrap().0.unwrap().len()
+}
+
+/// What is described is what is read, whether it turns out to be alone or not; so is what an EXECUTE executes.
+#[test]
+fn a_portal_is_told_of_what_it_will_read() {
+    let kv = MemoryKv::new();
+    let mut a = changed(&kv);
+    run(&mut a, "ALTER TABLE t ADD COLUMN w int DEFAULT 7");
+    let bounded = || {
+        let mut b = session(&open(kv.clone()));
+        run(&mut b, "SET timeball.max_staleness = '30s'; PREPARE sel AS SELECT * FROM t");
+        b
+    };
+    for text in ["SELECT * FROM t", "EXECUTE sel"] {
+        for (alone, shape, row) in [(true, 2, "1|1"), (false, 3, "1|2|7")] {
+            // Sync may be there when it is executed, though it was not when it was described.
+            for commit in [alone, true] {
+                let mut b = bounded();
+                bind(&mut b, "p", text, &[]).unwrap();
+                assert_eq!(columns(&mut b, "p", alone), shape, "{text}, alone: {alone}");
+                let mut out = Rows::default();
+                b.execute("p", 0, commit, &mut out).unwrap();
+                assert_eq!(out.rows, [row], "{text}, alone: {alone}, committed: {commit}");
+                b.sync().unwrap();
+            }
+        }
+        // Bound before the transaction has read.
+        let mut b = bounded();
+        bind(&mut b, "p", text, &[]).unwrap();
+        bind(&mut b, "first", "SELECT v FROM t", &[]).unwrap();
+        assert_eq!(execute(&mut b, "first").unwrap(), ["2"]);
+        assert_eq!(columns(&mut b, "p", false), 3, "{text}");
+        assert_eq!(execute(&mut b, "p").unwrap(), ["1|2|7"], "{text}");
+        b.sync().unwrap();
+    }
+}
+
+/// The column comes to be seen between the moments at which a statement is described and executed: it is read at the one.
+#[test]
+fn what_is_alone_is_read_when_it_was_described() {
+    let kv = MemoryKv::new();
+    let mut a = changed(&kv);
+    run(&mut a, "ALTER TABLE t ADD COLUMN w int DEFAULT 7");
+    for text in ["SELECT * FROM t", "EXECUTE sel"] {
+        let mut b = session(&open(kv.clone()));
+        kv.lags_by_us(5_000_000);
+        run(&mut b, "SET timeball.max_staleness = '30s'; PREPARE sel AS SELECT * FROM t");
+        bind(&mut b, "p", text, &[]).unwrap();
+        assert_eq!(columns(&mut b, "p", true), 2, "{text}");
+        kv.lags_by_us(0);
+        let mut out = Rows::default();
+        b.execute("p", 0, true, &mut out).unwrap();
+        assert_eq!(out.rows, ["1|1"], "{text}");
+        b.sync().unwrap();
+    }
 }
 
 /// DECLARE and EXPLAIN are run with values of the types that they were bound as, or not at all.
