@@ -95,7 +95,9 @@ fn a_pipeline_is_told_what_it_reads() {
         read_ready(&mut socket)
     };
     let query = |text: &str| message(b'Q', &[text.as_bytes(), b"\0"].concat());
-    until("the past has the table", || says(&send(&[query("SELECT * FROM t AS OF SYSTEM TIME '-4200ms'")]), "10").then_some(()));
+    until("the past has the table", || {
+        says(&send(&[query("SELECT * FROM t AS OF SYSTEM TIME '-4200ms'")]), "10").then_some(())
+    });
     client.batch_execute("ALTER TABLE t ADD COLUMN added int DEFAULT 77").unwrap();
     let answer = send(&[query("SET timeball.max_staleness = '1h'")]);
     assert!(says(&answer, "SET"));

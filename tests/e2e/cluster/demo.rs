@@ -2,24 +2,54 @@
 
 use crate::node::{binary, repeat_with, until};
 use postgres::{Client, NoTls};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// A node as the demonstration describes it: its address for clients, and its process.
-struct Shown {
-    sql: String,
+pub struct Shown {
+    pub sql: String,
     process: String,
 }
 
 /// Ends with the test, whatever comes.
-struct Demo(Child);
+pub struct Demo {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Demo {
+    /// `timeball demo --nodes 3 --no-shell`, once it serves.
+    pub fn start() -> (Demo, Vec<Shown>) {
+        let mut child = Command::new(binary())
+            .args(["demo", "--nodes", "3", "--no-shell", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut demo = Demo { child, lines };
+        let shown = demo.lines.by_ref().map_while(Result::ok).filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                [_, "sql", sql, "http", _, "process", process, ..] => {
+                    Some(Shown { sql: sql.to_owned(), process: process.to_owned() })
+                }
+                _ => None,
+            }
+        });
+        let nodes: Vec<Shown> = shown.take(3).collect();
+        assert_eq!(nodes.len(), 3);
+        until("the demonstration serves", || connect(&nodes[0]));
+        (demo, nodes)
+    }
+}
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -49,27 +79,8 @@ fn write(node: &Shown, from: i32, stop: &AtomicBool) -> Vec<i32> {
 #[test]
 fn posts_and_likes_go_on_when_a_node_is_killed() {
     repeat_with("cluster::demo::posts_and_likes_go_on_when_a_node_is_killed");
-    let mut demo = Demo(
-        Command::new(binary())
-            .args(["demo", "--nodes", "3", "--no-shell", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap(),
-    );
-    let mut lines = BufReader::new(demo.0.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let shown = lines.by_ref().filter_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [_, "sql", sql, "http", _, "process", process, ..] => {
-                Some(Shown { sql: sql.to_owned(), process: process.to_owned() })
-            }
-            _ => None,
-        }
-    });
-    let nodes: Vec<Shown> = shown.take(3).collect();
-    assert_eq!(nodes.len(), 3);
-    let mut client = until("the demonstration serves", || connect(&nodes[0]));
+    let (mut demo, nodes) = Demo::start();
+    let mut client = connect(&nodes[0]).unwrap();
     client.batch_execute("CREATE TABLE seen (id int PRIMARY KEY)").unwrap();
     let leader: String = client
         .query_one("SELECT leader_node_id FROM timeball_internal.ranges ORDER BY start_key LIMIT 1", &[])
@@ -107,6 +118,7 @@ fn posts_and_likes_go_on_when_a_node_is_killed() {
         (acknowledged, report)
     });
     let ended = format!("n{} has ended (signal: 9 (SIGKILL))", killed + 1);
+    let mut lines = demo.lines.by_ref().map_while(Result::ok);
     let told = lines.find(|line| line.starts_with(&ended)).expect("the demonstration says who has died");
     assert!(told.contains("2 of 3 run and go on"), "{told}");
     let said = String::from_utf8_lossy(&report.stdout).into_owned() + &String::from_utf8_lossy(&report.stderr);

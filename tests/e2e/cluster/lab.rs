@@ -2,7 +2,7 @@
 
 use crate::node::{Scratch, binary, repeat_with};
 use lab::client::Client;
-use lab::cluster::{Boundary, Clock, Cluster, Delays, Plan, spread};
+use lab::cluster::{Boundary, Clock, Cluster, ClusterError, Delays, Plan, spread};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,8 @@ fn what_the_lab_injects_arrives_and_goes_with_the_cluster() {
     client.query("CREATE TABLE t (id int PRIMARY KEY, v int); CREATE INDEX t_v ON t (v)").unwrap();
     let boundaries =
         [Boundary("ALTER TABLE t SPLIT AT VALUES (0), (10)"), Boundary("ALTER INDEX t_v SPLIT AT VALUES (0), (5)")];
-    assert_eq!(spread(&cluster, &boundaries).unwrap(), 5);
+    let placement = spread(&cluster, &boundaries).unwrap();
+    assert_eq!(placement.len(), 5);
     let leaders = client
         .query("SELECT leader_node_id FROM timeball_internal.ranges ORDER BY start_key")
         .unwrap()
@@ -40,6 +41,15 @@ fn what_the_lab_injects_arrives_and_goes_with_the_cluster() {
     let bounds_ns = cluster.counters().unwrap()["clock_bound_nanos"];
     assert!(bounds_ns >= 3.0 * bound.as_nanos() as f64, "{bounds_ns}");
     assert!(cluster.counters().unwrap()["txn_commits"] >= 1.0);
+    placement.check(&cluster).unwrap();
+    // Nothing pins them: who has not stayed is named.
+    let first = "SELECT range_id FROM timeball_internal.ranges ORDER BY start_key LIMIT 1";
+    let range = client.query(first).unwrap()[0][0].clone().unwrap();
+    for end in ["--from", "--to"] {
+        cluster.command(&["range", "move", &range, end, "1", "--host", &cluster.peer_addr(0)]).unwrap();
+    }
+    let error = placement.check(&cluster).unwrap_err();
+    assert!(matches!(error, ClusterError::Moved { .. }), "{error}");
     drop(client);
     drop(cluster);
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "its folder is gone");

@@ -20,6 +20,7 @@ mod majority;
 mod network;
 pub mod nodes;
 mod partition;
+mod psql;
 mod sessions;
 mod stall;
 mod stop;

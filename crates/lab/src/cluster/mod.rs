@@ -26,7 +26,7 @@ mod usage;
 
 pub(crate) use bound_file::BoundFile;
 pub use node::spawn_node;
-pub use placement::{Boundary, spread};
+pub use placement::{Boundary, Placement, spread};
 pub use relay::Delays;
 pub use usage::Usage;
 
@@ -104,6 +104,18 @@ pub enum ClusterError {
         seconds: u64,
         /// What the last attempt said.
         why: String,
+    },
+    /// Leaders did not stay where they were put.
+    #[error(
+        "range {range} was {was}, and is {is}: what was measured is not of the places that were asked for. Go on with --resume, on a machine that others use less"
+    )]
+    Moved {
+        /// The range.
+        range: String,
+        /// Where it was led when the leaders had been placed.
+        was: String,
+        /// Where it is led.
+        is: String,
     },
     /// A command of the binary failed.
     #[error("{command}: {said}")]
@@ -248,8 +260,8 @@ impl Cluster {
         }
     }
 
-    /// Where a node's peers reach it.
-    fn peer_addr(&self, at: usize) -> String {
+    /// Where a node listens for its peers.
+    pub fn peer_addr(&self, at: usize) -> String {
         format!("127.0.0.1:{}", self.nodes[at].peer)
     }
 

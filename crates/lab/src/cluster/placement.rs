@@ -1,4 +1,5 @@
-//! Where ranges are led: boundaries by SQL, leaders by taking a replica away from the one who leads and giving it back.
+//! Where ranges are led: boundaries by SQL, leaders by taking a replica away from the one who leads and giving it back. Nothing pins them there: who measures
+//! asks afterwards whether they have stayed ([`Placement::check`]).
 
 use super::{Cluster, ClusterError, PAUSE, START_MAX};
 use crate::client::Client;
@@ -11,19 +12,59 @@ const TRIES: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boundary(pub &'static str);
 
-/// A range: its number and leader.
+/// A range: its number and leader, and since which election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Range {
     id: String,
     leader: usize,
+    term: u64,
+}
+
+/// Where ranges were led when all had been put in their places.
+#[derive(Debug)]
+pub struct Placement(Vec<Range>);
+
+impl Placement {
+    /// How many ranges there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All ranges are led where they were, and were so all the time since: nobody was elected anew.
+    ///
+    /// # Errors
+    /// [`ClusterError::Moved`] names one that was not; those of asking.
+    pub fn check(&self, cluster: &Cluster) -> Result<(), ClusterError> {
+        let mut client = Client::connect(&cluster.url_of(0, &[]))?;
+        self.compare(&settled(&mut client)?)
+    }
+
+    fn compare(&self, now: &[Range]) -> Result<(), ClusterError> {
+        for was in &self.0 {
+            let is = now.iter().find(|range| range.id == was.id);
+            if is != Some(was) {
+                let led = |range: &Range| format!("led by n{} since election {}", range.leader, range.term);
+                let (id, was, is) = (was.id.clone(), led(was), is.map_or_else(|| "gone".to_owned(), led));
+                return Err(ClusterError::Moved { range: id, was, is });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The ranges in the order of their keys; `None` while one has no leader.
 fn ranges(client: &mut Client) -> Result<Option<Vec<Range>>, ClusterError> {
-    let rows = client.query("SELECT range_id, leader_node_id FROM timeball_internal.ranges ORDER BY start_key")?;
+    let rows =
+        client.query("SELECT range_id, leader_node_id, term FROM timeball_internal.ranges ORDER BY start_key")?;
     let range = |row: Vec<Option<String>>| {
         let mut fields = row.into_iter();
-        Some(Range { id: fields.next()??, leader: fields.next()??.parse().ok()? })
+        let (id, leader, term) = (fields.next()??, fields.next()??, fields.next()??);
+        Some(Range { id, leader: leader.parse().ok()?, term: term.parse().ok()? })
     };
     Ok(rows.into_iter().map(range).collect())
 }
@@ -43,11 +84,11 @@ fn settled(client: &mut Client) -> Result<Vec<Range>, ClusterError> {
     }
 }
 
-/// Splits, and spreads the leaders of all ranges over the nodes in turn, in the order of their keys. How many ranges there are.
+/// Splits, and spreads the leaders of all ranges over the nodes in turn, in the order of their keys. Where they are led then.
 ///
 /// # Errors
 /// A split is refused, or a range is led by the same node whatever is tried.
-pub fn spread(cluster: &Cluster, boundaries: &[Boundary]) -> Result<usize, ClusterError> {
+pub fn spread(cluster: &Cluster, boundaries: &[Boundary]) -> Result<Placement, ClusterError> {
     let mut client = Client::connect(&cluster.url_of(0, &[]))?;
     for Boundary(statement) in boundaries {
         client.query(statement)?;
@@ -59,12 +100,34 @@ pub fn spread(cluster: &Cluster, boundaries: &[Boundary]) -> Result<usize, Clust
         moving.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     moved.into_iter().collect::<Result<(), _>>()?;
-    Ok(count)
+    placed(cluster, &mut client)
+}
+
+/// The node whose turn it is to lead the range at this place.
+fn turn(cluster: &Cluster, at: usize) -> usize {
+    at % cluster.size() + 1
+}
+
+/// The places, once the node that is asked has heard of all.
+fn placed(cluster: &Cluster, client: &mut Client) -> Result<Placement, ClusterError> {
+    let began = Instant::now();
+    loop {
+        let found = settled(client)?;
+        let Some((at, range)) = found.iter().enumerate().find(|(at, range)| range.leader != turn(cluster, *at)) else {
+            return Ok(Placement(found));
+        };
+        if began.elapsed() > START_MAX {
+            let what = format!("n{} does not lead range {}", turn(cluster, at), range.id);
+            let why = format!("n1 says that n{} does", range.leader);
+            return Err(ClusterError::Late { what, seconds: START_MAX.as_secs(), why });
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// The range at this place is led by the node whose turn it is.
 fn lead(cluster: &Cluster, at: usize) -> Result<(), ClusterError> {
-    let wanted = at % cluster.size() + 1;
+    let wanted = turn(cluster, at);
     let mut client = Client::connect(&cluster.url_of(wanted - 1, &[]))?;
     for _ in 0..TRIES {
         let found = settled(&mut client)?;
@@ -76,4 +139,34 @@ fn lead(cluster: &Cluster, at: usize) -> Result<(), ClusterError> {
     }
     let what = format!("n{wanted} does not lead the range at place {}", at + 1);
     Err(ClusterError::Late { what, seconds: 0, why: format!("{TRIES} attempts to move it") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Placement, Range};
+
+    fn ranges(all: [(&str, usize, u64); 2]) -> Vec<Range> {
+        all.map(|(id, leader, term)| Range { id: id.to_owned(), leader, term }).into()
+    }
+
+    /// A leader that went and came back is noticed by the election.
+    #[test]
+    fn who_did_not_stay_is_named() {
+        let placed = Placement(ranges([("1", 1, 5), ("2", 2, 7)]));
+        placed.compare(&ranges([("1", 1, 5), ("2", 2, 7)])).unwrap();
+        for (now, said) in [
+            (
+                ranges([("1", 1, 5), ("2", 3, 8)]),
+                "range 2 was led by n2 since election 7, and is led by n3 since election 8",
+            ),
+            (
+                ranges([("1", 1, 9), ("2", 2, 7)]),
+                "range 1 was led by n1 since election 5, and is led by n1 since election 9",
+            ),
+            (ranges([("1", 1, 5), ("4", 2, 7)]), "range 2 was led by n2 since election 7, and is gone"),
+        ] {
+            let error = placed.compare(&now).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
 }

@@ -364,7 +364,12 @@ mod tests {
             inbox.sync_follows(b'D')
         };
         assert!(described(&[&execute, &sync]) && described(&[&execute, &close, &flush, &sync]) && described(&[&sync]));
-        for more in [&[&execute[..]][..], &[&execute, &flush], &[&execute, &execute, &sync], &[&execute, &message(b'P', b"\0\0\0\0"), &sync]] {
+        for more in [
+            &[&execute[..]][..],
+            &[&execute, &flush],
+            &[&execute, &execute, &sync],
+            &[&execute, &message(b'P', b"\0\0\0\0"), &sync],
+        ] {
             assert!(!described(more), "{more:?}");
         }
         for torn in [&b"C"[..], b"C\0\0\0", b"C\xff\xff\xff\xff", b"C\x7f\xff\xff\xffS"] {

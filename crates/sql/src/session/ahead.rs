@@ -106,7 +106,11 @@ impl Session {
     }
 
     /// A plan, made in a transaction that ends at once. There must be none.
-    pub(super) fn plan_aside(&mut self, prepared: &Prepared, as_of: Option<Timestamp>) -> Result<Arc<dyn Plan>, SqlError> {
+    pub(super) fn plan_aside(
+        &mut self,
+        prepared: &Prepared,
+        as_of: Option<Timestamp>,
+    ) -> Result<Arc<dyn Plan>, SqlError> {
         let modes = self.modes.clone();
         let plan = self.ensure_planned(prepared, as_of);
         self.modes = modes;

@@ -10,7 +10,7 @@ use super::on_cluster::Watch;
 use super::{Experiment, Ground, Measured, Point, Report, Scope, Size, Values};
 use crate::bench::{self, Rows};
 use crate::client::Client;
-use crate::cluster::{Boundary, Clock, Cluster, ClusterError, Delays, Plan, spread};
+use crate::cluster::{Boundary, Clock, Cluster, ClusterError, Delays, Placement, Plan, spread};
 use hdrhistogram::Histogram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -184,24 +184,26 @@ impl Outcome {
     }
 }
 
-fn load(run: &Run, cluster: &Cluster, seed: u64) -> Result<Rows, ClusterError> {
+/// The rows, and where they are led.
+fn load(run: &Run, cluster: &Cluster, seed: u64) -> Result<(Rows, Option<Placement>), ClusterError> {
     let rows = Rows::new(ROWS);
     bench::load(&rows, &mut Client::connect(&cluster.url_of(0, &[]))?, seed)?;
-    if run.nodes > 1 {
-        // Partitions of all nodes, by keys that are drawn from all of 32 bits.
-        spread(cluster, &[Boundary("ALTER TABLE usertable SPLIT AT VALUES (0), (1431655765), (2863311530)")])?;
-    }
-    Ok(rows)
+    // Partitions of all nodes, by keys that are drawn from all of 32 bits.
+    let boundary = Boundary("ALTER TABLE usertable SPLIT AT VALUES (0), (1431655765), (2863311530)");
+    let placement = (run.nodes > 1).then(|| spread(cluster, &[boundary])).transpose()?;
+    Ok((rows, placement))
 }
 
 fn measure(run: &Run, seed: u64, ground: &Ground) -> Result<Values, ClusterError> {
     let cluster = run.cluster(ground)?;
-    let rows = load(run, &cluster, seed)?;
+    let (rows, placement) = load(run, &cluster, seed)?;
     // Everything is warm once.
     clients(&Run { duration: Duration::from_secs(1), ..run.clone() }, &rows, &cluster, Duration::ZERO, seed)?;
     let watch = Watch::begin(&cluster)?;
     let outcomes = clients(run, &rows, &cluster, Duration::ZERO, seed + 1)?;
     let mut all = watch.end(&cluster)?;
+    // Experiment 3 is about who leads where: a write costs what its leader's distance makes of it.
+    placement.iter().try_for_each(|placement| placement.check(&cluster))?;
     let twice = match &run.clock {
         Clock::Stated(error) => 2 * *error,
         Clock::Moving(_) => Duration::ZERO,
@@ -213,7 +215,7 @@ fn measure(run: &Run, seed: u64, ground: &Ground) -> Result<Values, ClusterError
 /// The error goes up and down; each second has numbers of its own.
 fn follow(run: &Run, seed: u64, ground: &Ground) -> Result<Values, ClusterError> {
     let cluster = run.cluster(ground)?;
-    let rows = load(run, &cluster, seed)?;
+    let (rows, placement) = load(run, &cluster, seed)?;
     let mut all = Values::new();
     for piece in 0..CURVE_S {
         let outcomes = clients(run, &rows, &cluster, Duration::ZERO, seed + piece)?;
@@ -224,6 +226,7 @@ fn follow(run: &Run, seed: u64, ground: &Ground) -> Result<Values, ClusterError>
             all.insert(format!("{}_{piece:02}_ms", outcome.mode), mean);
         }
     }
+    placement.iter().try_for_each(|placement| placement.check(&cluster))?;
     Ok(all)
 }
 

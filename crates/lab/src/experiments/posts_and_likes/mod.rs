@@ -120,7 +120,7 @@ fn measure(load: &Load, seed: u64, ground: &Ground) -> Result<Values, ClusterErr
     let mut client = Client::connect(&cluster.url_of(0, &[]))?;
     bench::load(&workload, &mut client, seed)?;
     drop(client);
-    let ranges = spread(&cluster, &BOUNDARIES)?;
+    let placement = spread(&cluster, &BOUNDARIES)?;
     let watch = Watch::begin(&cluster)?;
     let options = bench::Options {
         url: cluster.url(load.mode.settings()),
@@ -134,7 +134,8 @@ fn measure(load: &Load, seed: u64, ground: &Ground) -> Result<Values, ClusterErr
     let report = bench::run(&workload, &options, |_| {})?;
     // The document sums the nodes' counters at the end of a run, its ramp-up included.
     let mut all = watch.end(&cluster)?;
-    all.insert("ranges".into(), ranges as f64);
+    placement.check(&cluster)?;
+    all.insert("ranges".into(), placement.len() as f64);
     all.insert("client_retries".into(), report.retries as f64);
     all.insert("failures".into(), report.failures as f64);
     for operation in &report.operations {
