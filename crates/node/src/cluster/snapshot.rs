@@ -368,6 +368,8 @@ impl<E: Engine> Core<E> {
         self.end_copy(group);
         self.snapshots.outgoing.remove(&group);
         self.snapshots.incoming.remove(&group);
+        // Another replica may come, and be given another snapshot, before the layer with this one's is durable.
+        self.snapshots.installing.retain(|(installed, _)| *installed != group);
         // Its record is given out next.
         let record = RecordNumber(self.snapshots.last_record.0 + 1);
         self.snapshots.looking.take_if(|looking| looking.group == group);

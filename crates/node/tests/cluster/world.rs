@@ -178,6 +178,8 @@ pub struct World {
     pub digest: u64,
     /// Messages that a test wants to keep, to send them again later.
     pub overheard: Option<Vec<Message>>,
+    /// Nodes that freeze what they are to flush, and flush nothing by themselves.
+    pub holds_flushes: BTreeSet<u32>,
     /// Messages for which this says so are lost.
     pub lose: Option<fn(&Message) -> bool>,
     limits: LogLimits,
@@ -233,6 +235,7 @@ impl World {
             jobs: BTreeMap::new(),
             digest: 0,
             overheard: None,
+            holds_flushes: BTreeSet::new(),
             lose: None,
             limits,
             version,
@@ -376,8 +379,13 @@ impl World {
 
     /// Freezes, flushes, and lets go of the log.
     pub fn flush(&mut self, node: u32) {
+        self.member(node).freeze();
+        self.flush_frozen(node);
+    }
+
+    /// What is frozen already.
+    pub fn flush_frozen(&mut self, node: u32) {
         let member = self.member(node).clone();
-        member.freeze();
         while member.versions().frozen_layers() > 0 {
             member.versions().flush().unwrap();
         }
@@ -508,7 +516,10 @@ impl World {
             Event::Due(node, life) if self.machines[&node].life == life && !self.machines[&node].paused => {
                 self.input(node, Input::Due);
             }
-            Event::Flush(node, life) if self.machines[&node].life == life => self.flush(node),
+            Event::Flush(node, life) if self.machines[&node].life == life => match self.holds_flushes.contains(&node) {
+                true => drop(self.member(node).freeze()),
+                false => self.flush(node),
+            },
             Event::Tick(..) | Event::Due(..) | Event::Flush(..) => {}
             Event::Deliver(message) => {
                 let to = message.to.0;
