@@ -4,8 +4,9 @@ use super::client::{Txn, pairs, set, value};
 use super::links::lead;
 use super::world::{Prepare, World, founding, poll_fn};
 use clock::{Status, Timestamp};
-use node::cluster::LogLimits;
+use node::cluster::{LogLimits, Message, NodeId};
 use node::{BeginOptions, Consistency, IfRefused, Isolation, LockMode, TxnError, WhenLocked};
+use protocol::door::{Body, Frame, Request};
 use std::task::Poll;
 
 const HOUR_US: i64 = 3_600_000_000;
@@ -395,4 +396,43 @@ fn one_leader_that_has_stopped_holds_nobody_up() {
     });
     let took_us = w.now_us() - began_us;
     assert!((400_000..1_000_000).contains(&took_us), "another is asked after half a second: {took_us} us");
+}
+
+/// How long a commit of two ranges takes at the node in doubt while questions for the time are lost on their way, microseconds.
+fn commits_in_us(lose: fn(&Message) -> bool) -> u64 {
+    let mut w = world(560, (0, Some(Status::Disrupted)), intact);
+    let mut txn = w.ask(3, async |env| {
+        let mut txn = Txn::with(&env, of(Consistency::Token)).unwrap();
+        assert_eq!(txn.get("a").await, Ok(Some("0".into())));
+        txn
+    });
+    w.lose = Some(lose);
+    let began_us = w.now_us();
+    let at = w.ask(3, async move |_| {
+        txn.put("a", "1");
+        txn.put("p", "1");
+        txn.commit().await.unwrap()
+    });
+    assert!(at.physical_us() <= w.now_us(), "acknowledged before it is past");
+    assert_eq!(w.member(3).counters().commits_vouched.get(), 1);
+    w.now_us() - began_us
+}
+
+fn asks_for_the_time(message: &Message, of: u32) -> bool {
+    let asks = |frame: Frame| matches!(frame.body, Body::Request { request: Request::Time, .. });
+    message.from == NodeId(3) && message.to == NodeId(of) && Frame::decode(&message.bytes).is_ok_and(asks)
+}
+
+/// A leader that does not say whether a commit is past is not waited for where that of another of its ranges says it.
+#[test]
+fn who_does_not_vouch_holds_up_no_commit() {
+    let [both, without_1, without_2] = [
+        commits_in_us(|_| false),
+        commits_in_us(|message| asks_for_the_time(message, 1)),
+        commits_in_us(|message| asks_for_the_time(message, 2)),
+    ];
+    assert!(both < 300_000, "{both} us");
+    // The one who is asked first is given half a second, and the next is asked with the tick after that.
+    let (slower, faster) = (without_1.max(without_2), without_1.min(without_2));
+    assert!((400_000..1_000_000).contains(&slower) && faster < 300_000, "{without_1} and {without_2} us");
 }
