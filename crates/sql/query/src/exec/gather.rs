@@ -30,7 +30,7 @@ pub enum By {
 /// # Errors
 /// Those of the layers below; 57014 where the wait is ended.
 pub fn analyze(kv: &dyn Kv, known: &Known, patience: &Patience, table: &Table, by: By) -> Result<(), SqlError> {
-    let written = known.begin(table.id);
+    let (written, began_us) = (known.begin(table.id), kv.monotonic_us());
     let before = known.of(kv, table.id);
     let mut statistics = gather(kv, patience, table)?;
     let times = before.map_or((None, None), |before| (before.analyzed_us, before.autoanalyzed_us));
@@ -44,7 +44,9 @@ pub fn analyze(kv: &dyn Kv, known: &Known, patience: &Patience, table: &Table, b
     let mut txn = patience.begin(kv, Isolation::default())?;
     txn.overwrite(key::object(key::STATISTICS, table.id).to_vec().into(), Some(statistics.encode()?))?;
     patience.commit(txn.as_mut())?;
-    known.put(table.id, Some(Arc::new(statistics)), kv.monotonic_us());
+    let ended_us = kv.monotonic_us();
+    known.put(table.id, Some(Arc::new(statistics)), ended_us);
+    known.ended(table.id, began_us, ended_us);
     Ok(())
 }
 

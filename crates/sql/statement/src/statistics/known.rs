@@ -1,4 +1,4 @@
-//! What a process knows of statistics, and how much was written since they were gathered.
+//! What a process knows of statistics, how much was written since they were gathered, and when they may be gathered again.
 
 use super::TableStatistics;
 use crate::catalog::{Oid, key};
@@ -18,14 +18,30 @@ const TABLES_MAX: usize = 10_000;
 const COUNTERS: usize = 1024;
 /// Gathered anew after so many written rows ..
 const CHANGED_ROWS: u64 = 50;
-/// .. and this part of the table.
+/// .. and this part of the table ..
 const CHANGED_PART: u64 = 10;
+/// .. but not sooner than this after the last time; twice as long each time that was not enough, up to the second: a table that is updated
+/// without end has changed by a tenth at every look, and is what it was.
+const AGAIN_US: i64 = 10_000_000;
+const AGAIN_US_MAX: i64 = 80_000_000;
+/// And so many times as long as gathering took, but for the longest: about a hundredth of one processor goes to each table.
+const REST_FACTOR: i64 = 100;
+const REST_US_MAX: i64 = 3_600_000_000;
 
 /// See the module.
 pub struct Known {
     tables: Mutex<HashMap<Oid, Read>>,
+    /// When each table was looked at last by this process.
+    looks: Mutex<HashMap<Oid, Look>>,
     changes: AtomicU64,
     written: Vec<AtomicU64>,
+}
+
+#[derive(Clone, Copy)]
+struct Look {
+    ended_us: i64,
+    /// The table rests for so long.
+    rest_us: i64,
 }
 
 struct Read {
@@ -36,7 +52,7 @@ struct Read {
 impl Default for Known {
     fn default() -> Known {
         let written = (0..COUNTERS).map(|_| AtomicU64::new(0)).collect();
-        Known { tables: Mutex::default(), changes: AtomicU64::new(0), written }
+        Known { tables: Mutex::default(), looks: Mutex::default(), changes: AtomicU64::new(0), written }
     }
 }
 
@@ -83,9 +99,10 @@ impl Known {
     }
 
     /// Whether so much was written that a table's statistics are to be gathered; or, asked of a table that has none, whether anything was.
+    /// One that was looked at lately rests.
     pub fn is_due(&self, kv: &dyn Kv, table: Oid) -> bool {
         let written = self.counter(table).load(Ordering::Relaxed);
-        if written < CHANGED_ROWS {
+        if written < CHANGED_ROWS || self.rests(table, kv.monotonic_us()) {
             return false;
         }
         self.of(kv, table).is_none_or(|known| written >= CHANGED_ROWS + known.rows / CHANGED_PART)
@@ -94,6 +111,23 @@ impl Known {
     /// A table's statistics are being gathered: what is written from now on counts. Gives the rows that were written before.
     pub fn begin(&self, table: Oid) -> u64 {
         self.counter(table).swap(0, Ordering::Relaxed)
+    }
+
+    fn rests(&self, table: Oid, now_us: i64) -> bool {
+        self.looks.lock().get(&table).is_some_and(|look| now_us.saturating_sub(look.ended_us) < look.rest_us)
+    }
+
+    /// A table's statistics were gathered between two times of the same clock, microseconds.
+    pub fn ended(&self, table: Oid, began_us: i64, ended_us: i64) {
+        let mut looks = self.looks.lock();
+        if looks.len() >= TABLES_MAX && !looks.contains_key(&table) {
+            looks.clear();
+        }
+        // Looked at as soon as it had rested, or nearly.
+        let again = looks.get(&table).filter(|last| began_us.saturating_sub(last.ended_us) < 2 * last.rest_us);
+        let rest_us = again.map_or(AGAIN_US, |last| last.rest_us.saturating_mul(2).min(AGAIN_US_MAX));
+        let rest_us = rest_us.max(ended_us.saturating_sub(began_us).saturating_mul(REST_FACTOR).min(REST_US_MAX));
+        looks.insert(table, Look { ended_us, rest_us });
     }
 
     /// More was written than was found: it may have committed later. Some of it counts on, so that the table is looked at again, a few times.
@@ -141,6 +175,40 @@ mod tests {
             known.missed(7, written);
         }
         assert!((10..20).contains(&times), "{times}");
+    }
+
+    /// Of a thousand rows that are updated without end a tenth has changed at any time, and of many large ones a look takes long.
+    #[test]
+    fn a_table_that_was_looked_at_rests() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        let look = |took_us: i64| {
+            let began_us = kv.monotonic_us();
+            known.begin(7);
+            kv.advance_us(took_us as u64);
+            known.put(7, rows(1000), kv.monotonic_us());
+            known.ended(7, began_us, kv.monotonic_us());
+        };
+        let rests_us = |step_us: i64| {
+            let since_us = kv.monotonic_us();
+            known.written(7, 1_000_000);
+            while !known.is_due(&kv, 7) {
+                kv.advance_us(step_us as u64);
+            }
+            kv.monotonic_us() - since_us
+        };
+        assert!(rests_us(1) < 100, "nobody has looked yet");
+        let mut rests = Vec::new();
+        for took_us in [1000, 1000, 1000, 1000, 1000, 2_000_000] {
+            look(took_us);
+            rests.push(rests_us(1_000_000) / 1_000_000);
+        }
+        assert_eq!(rests, [10, 20, 40, 80, 80, 200]);
+        kv.advance_us(1_000_000_000);
+        look(1000);
+        assert_eq!(rests_us(1_000_000) / 1_000_000, 10, "it was quiet");
+        assert!(known.begin(8) == 0 && !known.is_due(&kv, 8));
+        known.written(8, 1_000_000);
+        assert!(known.is_due(&kv, 8), "others do not rest with it");
     }
 
     #[test]
