@@ -9,7 +9,7 @@
 //! only then reads the newest version. Certification stays the truth: losing this table (a crash, a new leader) loses no
 //! correctness, only the queue.
 //!
-//! A lock has one of four modes, PostgreSQL's, from weak to strong; who may hold a key beside whom:
+//! A lock has one of four modes ([`LockMode`]), PostgreSQL's, from weak to strong; who may hold a key beside whom:
 //!
 //! | | key share | share | no key update | update |
 //! | --- | --- | --- | --- | --- |
@@ -29,7 +29,8 @@
 //!    enough to look for cycles through a transaction when it begins to wait.
 //! 4. The victim is the youngest of the cycle (the greatest [`TxnId`]): every node and every run picks the same.
 //! 5. Every change that lets a waiter go on is reported as a [`Wakeup`].
-//! 6. [`LockTable::release_since`] gives back exactly what was taken since the [`LockTable::mark`]: a lock that was made stronger since has its
+//! 6. A key has an entry in the table, or stands in a run of its only holder (see `runs`), or is free. Who asks for one in another's run gives it an entry.
+//! 7. [`LockTable::release_since`] gives back exactly what was taken since the [`LockTable::mark`]: a lock that was made stronger since has its
 //!    old mode again.
 //!
 //! # Caveats
@@ -37,6 +38,8 @@
 //! waits there asks [`LockTable::waiters`] and [`LockTable::in_the_way_of`].
 
 use super::TxnId;
+use super::lock_mode::LockMode;
+use super::runs::{RUN_MIN, Runs};
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
 use std::collections::btree_map::Entry;
@@ -51,31 +54,6 @@ pub const MAX_LOCKS_PER_TXN: usize = 1 << 20;
 
 /// Who holds at least so many locks, and half of all that is locked, gives them back in one pass instead of looking each up.
 const TOGETHER_MIN: usize = 1024;
-
-/// What a lock keeps others from, from weak to strong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum LockMode {
-    /// The row stays, and its key: other columns may change.
-    KeyShare,
-    /// The row stays as it is.
-    Share,
-    /// The holder changes columns that are in no key.
-    NoKeyUpdate,
-    /// The holder deletes the row, or changes its key.
-    #[default]
-    Update,
-}
-
-impl LockMode {
-    /// Whether two transactions cannot hold a key in these modes at a time.
-    pub fn excludes(self, other: LockMode) -> bool {
-        match self.min(other) {
-            LockMode::KeyShare => self.max(other) == LockMode::Update,
-            LockMode::Share => self.max(other) >= LockMode::NoKeyUpdate,
-            LockMode::NoKeyUpdate | LockMode::Update => true,
-        }
-    }
-}
 
 /// What to do when another transaction holds the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -196,21 +174,46 @@ impl Queue {
 }
 
 /// The locks of one node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LockTable {
     keys: BTreeMap<Key, Queue>,
     owners: BTreeMap<TxnId, Owner>,
+    /// Of those who take very many.
+    runs: Runs,
+    /// [`RUN_MIN`], but for tests.
+    run_min: usize,
+}
+
+impl Default for LockTable {
+    fn default() -> Self {
+        LockTable { keys: BTreeMap::new(), owners: BTreeMap::new(), runs: Runs::default(), run_min: RUN_MIN }
+    }
 }
 
 #[derive(Debug, Default)]
 struct Owner {
-    /// What was taken, in order, with the mode that was held before.
+    /// What was taken one by one, in order, with the mode that was held before.
     taken: Vec<(Key, Option<LockMode>)>,
+    /// So many of the last ones ascend.
+    ascending: usize,
     waits_for: Option<Key>,
     waited: bool,
     victim_of: Option<Vec<Waiter>>,
     session: Option<u64>,
     lasting: bool,
+}
+
+impl Owner {
+    /// Whether a lock that nobody holds stands in a run, from now on.
+    fn goes_on_in_a_run(&mut self, runs: &mut Runs, claim: Claim, key: &[u8], run_min: usize) -> bool {
+        let taken = self.taken.len();
+        if self.ascending >= run_min && runs.push(claim.txn, taken, key, claim.mode) {
+            return true;
+        }
+        let ascends = self.taken.last().is_some_and(|(last, _)| last[..] < *key);
+        self.ascending = if ascends { self.ascending + 1 } else { 0 };
+        self.ascending >= run_min && runs.begin(claim.txn, taken, key, claim.mode)
+    }
 }
 
 impl LockTable {
@@ -235,11 +238,25 @@ impl LockTable {
         let claim = Claim { txn, mode };
         let mut place = match self.keys.entry(Key::from_slice(key)) {
             Entry::Occupied(place) => place,
-            Entry::Vacant(place) => {
-                place.insert(Queue { holders: smallvec![claim], waiting: VecDeque::new() });
-                self.owners.entry(txn).or_default().taken.push((Key::from_slice(key), None));
-                return LockReply::Granted { waited: false };
-            }
+            Entry::Vacant(place) => match self.runs.holder(key) {
+                Some((holder, held)) if holder == txn && held >= mode => {
+                    let owner = self.owners.entry(txn).or_default();
+                    return LockReply::Granted { waited: std::mem::take(&mut owner.waited) };
+                }
+                Some((holder, held)) => {
+                    self.runs.meet(holder, key);
+                    let claim = Claim { txn: holder, mode: held };
+                    place.insert_entry(Queue { holders: smallvec![claim], waiting: VecDeque::new() })
+                }
+                None => {
+                    let owner = self.owners.entry(txn).or_default();
+                    if !owner.goes_on_in_a_run(&mut self.runs, claim, key, self.run_min) {
+                        place.insert(Queue { holders: smallvec![claim], waiting: VecDeque::new() });
+                        owner.taken.push((Key::from_slice(key), None));
+                    }
+                    return LockReply::Granted { waited: false };
+                }
+            },
         };
         let queue = place.get_mut();
         let held = queue.held_by(txn);
@@ -329,7 +346,20 @@ impl LockTable {
             let (txn, mode, granted) = (claim.txn, claim.mode, ahead.is_none());
             ShownLock { key: Bytes::copy_from_slice(key), txn, mode, granted, before: before.unwrap_or_default() }
         };
-        locks.take(max).map(shown).collect()
+        let mut found: Vec<ShownLock> = locks.take(max).map(shown).collect();
+        // For nobody's key in a run anybody waits, else it would have an entry.
+        if !contended {
+            let others = self.runs.shown(from, max + 1, |key| is_shown(key) && !self.keys.contains_key(key));
+            let others = others.into_iter().filter(|(key, _, _)| skipped == 0 || *key != from);
+            let shown = |(key, txn, mode): (&[u8], TxnId, LockMode)| {
+                ShownLock { key: Bytes::copy_from_slice(key), txn, mode, granted: true, before: Vec::new() }
+            };
+            found.extend(others.map(shown));
+            // Those of one key stand together already, in their order.
+            found.sort_by(|a, b| a.key.cmp(&b.key));
+            found.truncate(max);
+        }
+        found
     }
 
     /// All that hold locks here, or wait for one, or of which it was said whose they are.
@@ -338,7 +368,7 @@ impl LockTable {
             txn: *txn,
             session: owner.session,
             lasting: owner.lasting,
-            held: owner.taken.len(),
+            held: owner.taken.len() + self.runs.held(*txn),
         })
     }
 
@@ -355,8 +385,8 @@ impl LockTable {
 
     /// The transaction ended: its locks pass on.
     pub fn release(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) {
-        let held = self.held(txn);
-        match held >= TOGETHER_MIN && 2 * held >= self.keys.len() {
+        let entries = self.owners.get(&txn).map_or(0, |owner| owner.taken.len());
+        match entries >= TOGETHER_MIN && 2 * entries >= self.keys.len() {
             true => self.release_together(txn, wakeups),
             false => self.release_since(txn, 0, wakeups),
         }
@@ -378,19 +408,40 @@ impl LockTable {
         if let Some(owner) = self.owners.get_mut(&txn) {
             owner.taken = Vec::new();
         }
+        // What was met there had an entry.
+        self.runs.remove(txn);
         awaited.iter().for_each(|key| self.pass_on(key, wakeups));
     }
 
     /// Where the transaction stands: for [`LockTable::release_since`].
     pub fn mark(&self, txn: TxnId) -> usize {
-        self.owners.get(&txn).map_or(0, |owner| owner.taken.len())
+        self.owners.get(&txn).map_or(0, |owner| owner.taken.len()) + self.runs.held(txn)
     }
 
     /// Gives back what the transaction took since a mark, and stops waiting.
     pub fn release_since(&mut self, txn: TxnId, mark: usize, wakeups: &mut Vec<Wakeup>) {
         self.cancel(txn, wakeups);
+        // The last first.
+        while let Some((begins, in_run)) = self.runs.last(txn) {
+            let Some(owner) = self.owners.get_mut(&txn) else { return };
+            let more = (owner.taken.len() + self.runs.held(txn)).saturating_sub(mark);
+            let after = (owner.taken.len() - begins).min(more);
+            let taken = owner.taken.split_off(owner.taken.len() - after);
+            self.give_back(txn, taken, wakeups);
+            if after == more {
+                return;
+            }
+            let met = self.runs.truncate_last(txn, in_run.saturating_sub(more - after));
+            let met = met.into_iter().map(|key| (Key::from_slice(&key), None)).collect();
+            self.give_back(txn, met, wakeups);
+        }
         let Some(owner) = self.owners.get_mut(&txn) else { return };
         let taken = owner.taken.split_off(mark.min(owner.taken.len()));
+        self.give_back(txn, taken, wakeups);
+    }
+
+    /// Gives back what was taken one by one, with the mode that was held before.
+    fn give_back(&mut self, txn: TxnId, taken: Vec<(Key, Option<LockMode>)>, wakeups: &mut Vec<Wakeup>) {
         // The last first: a lock that was made stronger twice has the mode of before the first time in the end.
         for (key, before) in taken.into_iter().rev() {
             let Entry::Occupied(mut entry) = self.keys.entry(key) else { continue };
@@ -413,7 +464,10 @@ impl LockTable {
 
     /// Whether the transaction holds the lock, in this mode or a stronger one.
     pub fn holds(&self, txn: TxnId, key: &[u8], mode: LockMode) -> bool {
-        self.keys.get(key).and_then(|queue| queue.held_by(txn)).is_some_and(|held| held >= mode)
+        match self.keys.get(key) {
+            Some(queue) => queue.held_by(txn).is_some_and(|held| held >= mode),
+            None => self.runs.holder(key).is_some_and(|(holder, held)| holder == txn && held >= mode),
+        }
     }
     /// Whether the transaction holds, or waits for, any lock.
     pub fn knows(&self, txn: TxnId) -> bool {
@@ -425,7 +479,7 @@ impl LockTable {
     }
     /// Keys locked, and transactions that queue.
     pub fn size(&self) -> (usize, usize) {
-        (self.keys.len(), self.keys.values().map(|queue| queue.waiting.len()).sum())
+        (self.keys.len() + self.runs.size(), self.keys.values().map(|queue| queue.waiting.len()).sum())
     }
 
     /// Something that others may have waited for is gone from a key: grants whatever can be granted, in the order of the queue.
@@ -556,6 +610,73 @@ mod tests {
             [Wakeup(txn(4)), Wakeup(txn(6))],
             "the third waits for the second, the fifth for the fourth"
         );
+    }
+
+    /// Of two tables, one of which has runs and one none, whatever is asked.
+    fn with_and_without_runs(steps: &[(u8, u8, u8, u8)]) -> [LockTable; 2] {
+        let mut tables = [4, usize::MAX].map(|run_min| LockTable { run_min, ..LockTable::default() });
+        let mut marks: BTreeMap<u64, usize> = BTreeMap::new();
+        for (n, (what, of, key, mode)) in steps.iter().enumerate() {
+            let (of, key) = (u64::from(of % 4), &(key % 64));
+            let modes = [LockMode::KeyShare, LockMode::Share, LockMode::NoKeyUpdate, LockMode::Update];
+            let mode = modes[usize::from(if what % 4 == 0 { *mode } else { 3 }) % 4];
+            let wait = if key % 5 == 0 { LockWait::NoWait } else { LockWait::Wait };
+            let mark = marks.get(&of).copied().unwrap_or(0);
+            let did = tables.each_mut().map(|table| {
+                let mut wakeups = Vec::new();
+                let mut ask = |table: &mut LockTable, key: u8| table.request(txn(of), &[key], mode, wait, &mut wakeups);
+                let replies = match what % 16 {
+                    0..6 => vec![ask(table, *key)],
+                    6..12 => (*key..key.saturating_add(12)).map(|key| ask(table, key)).collect(),
+                    12 => {
+                        table.release_since(txn(of), mark, &mut wakeups);
+                        Vec::new()
+                    }
+                    13 => {
+                        table.cancel(txn(of), &mut wakeups);
+                        Vec::new()
+                    }
+                    14 => Vec::new(),
+                    _ => {
+                        table.release(txn(of), &mut wakeups);
+                        Vec::new()
+                    }
+                };
+                wakeups.sort_by_key(|wakeup| wakeup.0);
+                let shown = [false, true].map(|contended| table.shown(contended, (b"", 0), usize::MAX - 1, |_| true));
+                let holds: Vec<bool> = (0..80).map(|key| table.holds(txn(of), &[key], mode)).collect();
+                let owners: Vec<_> = table.owners().map(|owner| (owner.txn, owner.held)).collect();
+                (replies, wakeups, shown, holds, owners, table.size(), table.mark(txn(of)))
+            });
+            assert_eq!(did[0], did[1], "step {n}");
+            let part = tables.each_ref().map(|table| table.shown(false, (&[*key], usize::from(*key % 2)), 3, |_| true));
+            assert_eq!(part[0], part[1], "step {n}");
+            match what % 16 {
+                14 => drop(marks.insert(of, did[0].6)),
+                12 | 15 => drop(marks.remove(&of)),
+                _ => {}
+            }
+        }
+        tables
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn runs_change_no_answer(steps in proptest::collection::vec(proptest::prelude::any::<(u8, u8, u8, u8)>(), 0..60)) {
+            with_and_without_runs(&steps);
+        }
+    }
+
+    /// Lest the test above is about nothing.
+    #[test]
+    fn many_ascending_locks_stand_in_runs_and_have_entries_where_others_ask() {
+        let [mut table, _] = with_and_without_runs(&[(6, 1, 0, 3), (6, 1, 12, 3), (0, 2, 17, 3), (0, 1, 3, 3)]);
+        assert_eq!((table.runs.size(), table.keys.len(), table.runs.held(txn(1))), (19, 5, 20));
+        let mut wakeups = Vec::new();
+        table.release_since(txn(1), 16, &mut wakeups);
+        assert_eq!((table.runs.held(txn(1)), &wakeups[..]), (12, &[Wakeup(txn(2))][..]));
+        table.release(txn(1), &mut wakeups);
+        assert_eq!((table.runs.size(), table.size()), (0, (1, 0)));
     }
 
     #[test]

@@ -56,9 +56,11 @@ mod coordinator;
 mod formats;
 mod holds;
 mod id;
+mod lock_mode;
 mod locks;
 mod memory;
 mod range;
+mod runs;
 pub(crate) mod staging;
 mod state_codec;
 mod versions;
@@ -68,7 +70,8 @@ pub use codec::{DecodeError, HEADER_BYTES, Record, encode_record, stamp_record};
 pub use command::{Apart, Batch, Command, Read, Span, Write};
 pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
-pub use locks::{LockMode, LockOwner, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, ShownLock, Waiter, Wakeup};
+pub use lock_mode::LockMode;
+pub use locks::{LockOwner, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, ShownLock, Waiter, Wakeup};
 pub use memory::REMEMBERED_US;
 pub use range::{
     FIRST_VERSION, Outcome, Prepared, Range, SPLITS_REMEMBERED_MAX, Standing, VERSION_COUNTS_COMMITS, Verdict,

@@ -100,7 +100,8 @@ fn measure(options: &Options, binary: &Path, base: &Path, commit: &str, state: &
                 continue;
             }
             if options.minutes.is_some_and(|minutes| began.elapsed().as_secs() >= minutes * 60) {
-                problems.push(format!("{} on {system}: no time was left; the same command goes on with it", case.name));
+                // Nothing failed.
+                eprintln!("{} on {system}: no time was left; the same command goes on with it", case.name);
                 continue;
             }
             let (dir, started) = (base.join(format!("{}-{system}", case.name)), Instant::now());

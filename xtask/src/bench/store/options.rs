@@ -20,7 +20,7 @@ pub struct Options {
     pub plot: bool,
     /// This program is measured, not what is built here.
     pub binary: Option<PathBuf>,
-    /// No case begins after so long; `None`: however long it takes.
+    /// No case begins after so long: the next run does. `None`: however long it takes.
     pub minutes: Option<u64>,
 }
 
