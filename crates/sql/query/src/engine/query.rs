@@ -108,6 +108,10 @@ impl Plan for QueryPlan {
         explain::operator(&self.node)
     }
 
+    fn is_direct(&self) -> bool {
+        false
+    }
+
     fn is_read_only(&self) -> bool {
         // Functions such as nextval write outside the transaction.
         true

@@ -66,6 +66,9 @@ impl Plan for Again {
     fn is_read_only(&self) -> bool {
         self.direct.is_read_only()
     }
+    fn is_direct(&self) -> bool {
+        self.direct.is_direct()
+    }
     fn reads_nothing(&self) -> bool {
         self.direct.reads_nothing()
     }

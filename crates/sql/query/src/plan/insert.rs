@@ -56,6 +56,12 @@ impl Plan for InsertPlan {
     fn explain(&self) -> Operator {
         explain::insert(&self.insert.target.access.table.name, &self.insert.source)
     }
+    fn is_direct(&self) -> bool {
+        match &self.insert.source {
+            Source::Values(_) => true,
+            Source::Plan { plan, .. } => plan.is_direct(),
+        }
+    }
     fn is_read_only(&self) -> bool {
         false
     }

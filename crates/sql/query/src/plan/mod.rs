@@ -225,6 +225,10 @@ pub trait Plan: Send + Sync {
     fn may_run_again(&self) -> bool {
         false
     }
+    /// Whether the direct path runs all of it, and the engine nothing.
+    fn is_direct(&self) -> bool {
+        true
+    }
     /// Whether it is known to read nothing that a transaction can change: `SELECT pg_try_advisory_xact_lock(7)`.
     fn reads_nothing(&self) -> bool {
         false

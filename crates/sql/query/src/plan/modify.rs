@@ -61,6 +61,9 @@ impl Plan for ModifyPlan {
     fn explain(&self) -> Operator {
         explain::modify(&self.modify)
     }
+    fn is_direct(&self) -> bool {
+        matches!(self.modify.find, Find::Loops { .. })
+    }
     fn is_read_only(&self) -> bool {
         false
     }

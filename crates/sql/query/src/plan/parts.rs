@@ -388,6 +388,9 @@ impl Plan for PartsPlan {
         explain::parts(self.main.as_ref(), self.parts.iter().map(|part| (part.name.as_str(), part.plan.as_ref())))
     }
 
+    fn is_direct(&self) -> bool {
+        false
+    }
     fn is_read_only(&self) -> bool {
         false
     }
