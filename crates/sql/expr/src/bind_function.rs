@@ -1,8 +1,9 @@
 //! Calls of functions, and the special forms that SQL has for some (EXTRACT, SUBSTRING, TRIM, ...).
 
+use super::aggregate;
 use super::bind::{BindError, Binder, syntax};
 use super::fold::fold;
-use super::function::{AGGREGATES, Sig, by_name, is_set_returning};
+use super::function::{Sig, by_name, is_set_returning};
 use super::resolve::{self, Candidate, Failure};
 use super::{Expr, Volatility};
 use crate::identifier;
@@ -32,7 +33,7 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
     if function.over.is_some() {
         return Err(BindError::NeedsEngine("a window function"));
     }
-    if AGGREGATES.contains(&name.as_str()) || function.filter.is_some() || !function.within_group.is_empty() {
+    if aggregate::Function::named(&name).is_some() || function.filter.is_some() || !function.within_group.is_empty() {
         return Err(BindError::NeedsEngine("an aggregate function"));
     }
     if is_set_returning(&name) {

@@ -172,53 +172,6 @@ pub fn by_name(name: &str) -> &'static [&'static Function] {
     &SORTED[start..start + count]
 }
 
-/// Names of aggregates: they need the engine.
-pub const AGGREGATES: &[&str] = &[
-    "any_value",
-    "array_agg",
-    "avg",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "bool_and",
-    "bool_or",
-    "corr",
-    "count",
-    "covar_pop",
-    "covar_samp",
-    "every",
-    "grouping",
-    "json_agg",
-    "json_object_agg",
-    "jsonb_agg",
-    "jsonb_object_agg",
-    "max",
-    "min",
-    "mode",
-    "percentile_cont",
-    "percentile_disc",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_count",
-    "regr_intercept",
-    "regr_r2",
-    "regr_slope",
-    "regr_sxx",
-    "regr_sxy",
-    "regr_syy",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "string_agg",
-    "sum",
-    "var_pop",
-    "var_samp",
-    "variance",
-    "median",
-    "approx_distinct",
-    "approx_percentile_cont",
-];
-
 /// Functions that give rows and do not read the catalogs: they need the engine.
 const SETS: &[&str] = &[
     "_pg_expandarray",

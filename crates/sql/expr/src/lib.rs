@@ -15,6 +15,7 @@
 //! 2. An expression without columns, parameters and volatile or stable parts is a literal after binding.
 //! 3. Evaluation draws time and entropy only from the context, never from the system.
 
+pub mod aggregate;
 mod analysis;
 mod arithmetic;
 mod bind;

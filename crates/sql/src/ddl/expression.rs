@@ -113,7 +113,7 @@ pub(super) fn refuse_rows(text: &str, what: &str) -> Result<(), SqlError> {
                 let name = name.unwrap_or_default();
                 if call.over.is_some() {
                     (SqlState(*b"42P20"), format!("window functions are not allowed in {what}s"))
-                } else if expr::function::AGGREGATES.contains(&name.as_str()) {
+                } else if expr::aggregate::Function::named(&name).is_some() {
                     (SqlState::GROUPING_ERROR, format!("aggregate functions are not allowed in {what}s"))
                 } else if expr::function::is_set_returning(&name) {
                     let message = format!("set-returning functions are not allowed in {what}s");

@@ -2,7 +2,7 @@
 //!
 //! Nodes that PostgreSQL has no operators for are shown where it shows what they do: conditions at what they are asked of, select lists as what the operator below gives.
 
-use super::aggregate::{AggregateCall, Function};
+use super::aggregate::AggregateCall;
 use super::estimate;
 use super::node::{Join, JoinKey, JoinKind, Node, SetKind, SortKey};
 use super::scalar::{Scalar, Step};
@@ -116,18 +116,6 @@ impl Tree {
     }
 
     fn call(&mut self, call: &AggregateCall, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
-        let name = match call.function {
-            Function::JsonAgg { binary } => if binary { "jsonb_agg" } else { "json_agg" }.to_owned(),
-            Function::JsonObjectAgg { binary } => {
-                if binary { "jsonb_object_agg" } else { "json_object_agg" }.to_owned()
-            }
-            Function::Variance { sample, root } => {
-                let (what, of) = (if root { "stddev" } else { "var" }, if sample { "samp" } else { "pop" });
-                format!("{what}_{of}")
-            }
-            Function::Counts => "count".to_owned(),
-            function => snake(&format!("{function:?}")),
-        };
         let distinct = if call.distinct { "DISTINCT " } else { "" };
         let args = self.scalars(&call.args, columns, under);
         let args = if args.is_empty() { "*".to_owned() } else { args.join(", ") };
@@ -135,7 +123,7 @@ impl Tree {
         let order = if order.is_empty() { String::new() } else { format!(" ORDER BY {}", order.join(", ")) };
         let filter = call.filter.as_ref().map(|filter| self.scalar(filter, columns, under));
         let filter = filter.map_or_else(String::new, |filter| format!(" FILTER (WHERE {filter})"));
-        format!("{name}({distinct}{args}{order}){filter}")
+        format!("{}({distinct}{args}{order}){filter}", call.function.name())
     }
 
     fn window(&mut self, call: &WindowCall, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {

@@ -1,45 +1,8 @@
 //! Aggregates over pairs of numbers: covariance, correlation, the line of least squares. All in floats, as in PostgreSQL.
 
 use crate::SqlError;
+use crate::expr::aggregate::Measure;
 use crate::types::{Value, float_overflow};
-
-/// What is asked of the pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
-    Correlation,
-    CovariancePopulation,
-    CovarianceSample,
-    AverageX,
-    AverageY,
-    Count,
-    Intercept,
-    R2,
-    Slope,
-    Sxx,
-    Sxy,
-    Syy,
-}
-
-impl Measure {
-    /// By the aggregate's name.
-    pub(super) fn named(name: &str) -> Option<Measure> {
-        Some(match name {
-            "corr" => Measure::Correlation,
-            "covar_pop" => Measure::CovariancePopulation,
-            "covar_samp" => Measure::CovarianceSample,
-            "regr_avgx" => Measure::AverageX,
-            "regr_avgy" => Measure::AverageY,
-            "regr_count" => Measure::Count,
-            "regr_intercept" => Measure::Intercept,
-            "regr_r2" => Measure::R2,
-            "regr_slope" => Measure::Slope,
-            "regr_sxx" => Measure::Sxx,
-            "regr_sxy" => Measure::Sxy,
-            "regr_syy" => Measure::Syy,
-            _ => return None,
-        })
-    }
-}
 
 /// The pairs so far: their number, sums, and sums of the products of their distances from the means (Youngs and Cramer, 1971).
 #[derive(Clone, Debug, Default)]

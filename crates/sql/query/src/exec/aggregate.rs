@@ -5,27 +5,9 @@ use super::total::Total;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
+pub use crate::expr::aggregate::Function;
 use crate::types::{SqlType, Value, wide_bytes};
 use std::borrow::Cow;
-
-/// Which.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Function {
-    /// `count(*)`, `count(x)`
-    Count,
-    /// `sum`
-    Sum,
-    /// `avg`
-    Avg,
-    /// `min`
-    Min,
-    /// `max`
-    Max,
-    /// `bool_and`, `every`
-    BoolAnd,
-    /// `bool_or`
-    BoolOr,
-}
 
 /// One aggregate of a statement.
 #[derive(Debug, Clone)]
@@ -38,42 +20,27 @@ pub struct Aggregate {
     pub ty: SqlType,
 }
 
-impl Function {
-    /// By name.
-    pub fn named(name: &str) -> Option<Function> {
-        Some(match name {
-            "count" => Function::Count,
-            "sum" => Function::Sum,
-            "avg" => Function::Avg,
-            "min" => Function::Min,
-            "max" => Function::Max,
-            "bool_and" | "every" => Function::BoolAnd,
-            "bool_or" => Function::BoolOr,
-            _ => return None,
-        })
+impl Aggregate {
+    /// One that this code runs; `None` where only the engine does.
+    pub fn new(function: Function, argument: Option<Expr>) -> Option<Aggregate> {
+        use SqlType::*;
+        let ty = argument.as_ref().map_or(Int8, Expr::ty);
+        let runs = match (function, &ty) {
+            (Function::Count, _) => true,
+            (Function::Sum | Function::Avg, Int2 | Int4 | Int8 | Numeric(_) | Float4 | Float8) => true,
+            (Function::Min | Function::Max, Int2 | Int4 | Int8 | Float4 | Float8 | Numeric(_)) => true,
+            (Function::Min | Function::Max, Date | Time(_) | Timestamp(_) | Timestamptz(_) | Interval(_)) => true,
+            (Function::Min | Function::Max, Text | Varchar(_) | Name | Unknown | Char(_) | Oid | Bytea) => true,
+            (Function::BoolAnd | Function::BoolOr, Bool) => true,
+            _ => false,
+        };
+        runs.then_some(Aggregate { function, argument, ty })
     }
 
-    /// Type of the result for a type of argument; `None` if this code does not know the pair.
-    pub fn result(self, argument: &SqlType) -> Option<SqlType> {
-        use SqlType::*;
-        Some(match (self, argument) {
-            (Function::Count, _) => Int8,
-            (Function::Sum, Int2 | Int4) => Int8,
-            (Function::Sum | Function::Avg, Int8 | Numeric(_)) => Numeric(None),
-            (Function::Avg, Int2 | Int4) => Numeric(None),
-            (Function::Sum, Float4) => Float4,
-            (Function::Sum, Float8) => Float8,
-            (Function::Avg, Float4 | Float8) => Float8,
-            (Function::Min | Function::Max, Int2 | Int4 | Int8 | Float4 | Float8 | Date | Time(_) | Timestamp(_)) => {
-                argument.clone()
-            }
-            (Function::Min | Function::Max, Timestamptz(_) | Interval(_) | Oid | Bytea) => argument.clone(),
-            (Function::Min | Function::Max, Numeric(_)) => Numeric(None),
-            (Function::Min | Function::Max, Text | Varchar(_) | Name | Unknown) => Text,
-            (Function::Min | Function::Max, Char(n)) => Char(*n),
-            (Function::BoolAnd | Function::BoolOr, Bool) => Bool,
-            _ => return None,
-        })
+    /// Type of the result.
+    pub fn result(&self) -> SqlType {
+        let argument = std::slice::from_ref(&self.ty);
+        self.function.result(argument).unwrap_or_else(|| self.ty.clone())
     }
 }
 
@@ -123,7 +90,6 @@ impl Accumulator {
         }
         self.count += 1;
         match self.function {
-            Function::Count => {}
             Function::Sum | Function::Avg => self.total.add(&value)?,
             Function::Min | Function::BoolAnd => {
                 if self.count == 1 || value.compare(&self.best, &self.ty).is_lt() {
@@ -135,6 +101,8 @@ impl Accumulator {
                     self.keep(value.into_owned());
                 }
             }
+            // A count; there are no others: see [`Aggregate::new`].
+            _ => {}
         }
         Ok(())
     }

@@ -187,3 +187,18 @@ fn asking_for_one_relation_leaves_the_others_out() {
     assert_eq!(of_table, 3);
     assert!(!names.iter().any(|row| row[0] == Value::Oid(1259)));
 }
+
+#[test]
+fn aggregates_that_are_run_are_in_pg_proc() {
+    let listed: std::collections::BTreeSet<&str> = include_str!("data/pg_proc.tsv")
+        .lines()
+        .map(|line| line.split('\t').collect::<Vec<_>>())
+        .filter(|row| row.get(9) == Some(&"a"))
+        .map(|row| row[1])
+        .collect();
+    // `grouping` is syntax in PostgreSQL, `any_value` of its next version.
+    let own = ["any_value", "grouping"];
+    for name in crate::expr::aggregate::names().filter(|name| !own.contains(name)) {
+        assert!(listed.contains(name), "{name}");
+    }
+}

@@ -207,7 +207,7 @@ fn loops(levels: &[Level]) -> Operator {
 
 fn call(aggregate: &Aggregate, names: &Names<'_>) -> String {
     let argument = aggregate.argument.as_ref().map_or_else(|| "*".to_owned(), |argument| shown(argument, names));
-    format!("{}({argument})", snake(&format!("{:?}", aggregate.function)))
+    format!("{}({argument})", aggregate.function.name())
 }
 
 /// `BoolAnd` as `bool_and`.

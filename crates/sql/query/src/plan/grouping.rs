@@ -13,7 +13,6 @@ use crate::exec::select::Grouping;
 use crate::exec::sort::SortKey;
 use crate::expr::Expr;
 use crate::identifier::fold;
-use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     self, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem, visit_expressions, visit_expressions_mut,
@@ -170,9 +169,9 @@ impl Groups {
             }
             _ => return Err(Refusal::Engine("this aggregate")),
         };
-        let ty = argument.as_ref().map_or(SqlType::Int8, Expr::ty);
-        let result = function.result(&ty).ok_or(Refusal::Engine("an aggregate of this type"))?;
-        self.aggregates.push(Aggregate { function, argument, ty });
+        let aggregate = Aggregate::new(function, argument).ok_or(Refusal::Engine("an aggregate of this type"))?;
+        let result = aggregate.result();
+        self.aggregates.push(aggregate);
         self.calls.push(call.clone());
         let place = self.calls.len() - 1;
         analysis.add_column(RELATION, &format!("a{place}"), &result);

@@ -1,6 +1,7 @@
 //! Places that take one row: SET and RETURNING.
 
-use crate::expr::function::{AGGREGATES, is_set_returning};
+use crate::expr::aggregate;
+use crate::expr::function::is_set_returning;
 use crate::identifier::fold;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{Expr, Query, Visit, Visitor};
@@ -41,7 +42,7 @@ impl Visitor for Finds {
         let (state, what) = match () {
             () if self.depth > 0 => return ControlFlow::Continue(()),
             () if call.over.is_some() => (SqlState(*b"42P20"), "window"),
-            () if AGGREGATES.contains(&name.as_str()) => (SqlState::GROUPING_ERROR, "aggregate"),
+            () if aggregate::Function::named(&name).is_some() => (SqlState::GROUPING_ERROR, "aggregate"),
             () if is_set_returning(&name) => (SqlState::FEATURE_NOT_SUPPORTED, "set-returning"),
             () => return ControlFlow::Continue(()),
         };
