@@ -219,7 +219,7 @@ impl Binder<'_> {
 
     fn column(&mut self, parts: &[ast::Ident]) -> Result<Expr, BindError> {
         match self.scope.resolve(parts) {
-            Ok(index) => Ok(Expr::Column { index, ty: self.scope.columns()[index].ty.clone() }),
+            Ok(index) => Ok(Expr::Column { index, ty: self.scope.ty(index).clone() }),
             Err(error) => {
                 // Some functions are written without parentheses and may reach us as names.
                 if let [ident] = parts

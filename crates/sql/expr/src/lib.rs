@@ -48,7 +48,7 @@ pub use fold::settle;
 pub use function::{Arguments, Function, Volatility};
 pub use functions::regexp;
 pub use parameters::{PARAMETERS_MAX, Parameters};
-pub use scope::{Scope, ScopeColumn};
+pub use scope::{NUMBERED, Scope, ScopeColumn};
 
 use sql_statement::{advisory, contention, peers, sessions, statement};
 use sql_syntax as syntax;

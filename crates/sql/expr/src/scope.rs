@@ -20,18 +20,40 @@ pub struct ScopeColumn {
     pub qualified_only: bool,
 }
 
+/// What the name of a numbered column of a row begins with: no text of a statement holds it.
+pub const NUMBERED: &str = "\0#";
+
 /// The columns of one or more relations. The place of a column here is its place in the row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scope {
     columns: Vec<ScopeColumn>,
     /// Tables under another name: their own, and that.
     aliases: Vec<(String, String)>,
+    /// Types of numbered columns, whose names are [`NUMBERED`] and their places; there are no others then.
+    numbered: Vec<SqlType>,
 }
 
 impl Scope {
     /// No columns: for VALUES and defaults.
     pub fn new() -> Scope {
         Scope::default()
+    }
+
+    /// Columns that are known by their places: those of a row whose names are resolved.
+    pub fn of_numbered(types: Vec<SqlType>) -> Scope {
+        Scope { numbered: types, ..Scope::default() }
+    }
+
+    /// The type of the column at a place.
+    pub(crate) fn ty(&self, place: usize) -> &SqlType {
+        self.numbered.get(place).unwrap_or_else(|| &self.columns[place].ty)
+    }
+
+    /// The place of a numbered column.
+    fn numbered(&self, parts: &[Ident]) -> Option<usize> {
+        let [ident] = parts else { return None };
+        let place = ident.value.strip_prefix(NUMBERED)?.parse().ok()?;
+        (place < self.numbered.len()).then_some(place)
     }
 
     /// Appends the columns of a relation; gives the place of its first.
@@ -83,6 +105,9 @@ impl Scope {
     /// # Errors
     /// 42703 if there is none, 42702 if there are several, 42P01 if the relation is not here.
     pub fn resolve(&self, parts: &[Ident]) -> Result<usize, SqlError> {
+        if let Some(place) = self.numbered(parts) {
+            return Ok(place);
+        }
         let names: Vec<String> = parts.iter().map(fold).collect();
         let result = match names.as_slice() {
             [name] => self.find(name, name, |column| !column.qualified_only),

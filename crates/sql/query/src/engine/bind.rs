@@ -10,7 +10,7 @@ use super::lower::Lower;
 use super::node::{Node, SortKey};
 use super::scalar::{Scalar, Subplan};
 use super::scan::Names;
-use super::scope::{Scope, slot_expr, slot_name, slot_of, slot_of_text};
+use super::scope::{Scope, slot_expr, slot_of, slot_of_text};
 use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_expr, mark_of, whole_rows};
 use super::walk;
 use crate::catalog::Oid;
@@ -81,6 +81,10 @@ pub(super) struct Binder<'c> {
     pub(super) lifted: Vec<ast::Function>,
     /// What is planned now is planned for its names.
     pub(super) names_only: bool,
+    /// The direct path asks ([`super::short`]): what its evaluator knows by itself is no step.
+    pub(super) short: bool,
+    /// What an expression held that is none of the evaluator's.
+    pub(super) not_scalar: Option<&'static str>,
     /// Subqueries that several columns are set from, by number and width of the row around.
     shared: BTreeMap<(usize, usize), (Subplan, Arc<[Output]>)>,
     next_id: usize,
@@ -250,6 +254,8 @@ impl<'c> Binder<'c> {
             alone: BTreeSet::new(),
             lifted: Vec::new(),
             names_only: false,
+            short: false,
+            not_scalar: None,
             shared: BTreeMap::new(),
             next_id: 0,
             bounds: Bounds::default(),
@@ -314,25 +320,25 @@ impl<'c> Binder<'c> {
 
     /// Binds an expression without marks over slots of these types.
     pub(super) fn bind(&mut self, expr: &Expr, types: &[SqlType]) -> Result<expr::Expr, SqlError> {
-        let mut scope = expr::Scope::new();
-        for (slot, ty) in types.iter().enumerate() {
-            scope.add_column(expr::ScopeColumn {
-                relation: String::new(),
-                schema: None,
-                name: slot_name(slot),
-                ty: ty.clone(),
-                qualified_only: false,
-            });
-        }
+        self.bind_over(expr, types.to_vec())
+    }
+
+    fn bind_over(&mut self, expr: &Expr, types: Vec<SqlType>) -> Result<expr::Expr, SqlError> {
+        let scope = expr::Scope::of_numbered(types);
         let context =
             BindContext { settings: &self.context.settings, objects: Some(self.context), pace: &self.context.pace };
-        expr::bind(expr, &scope, &mut self.params, &context).map_err(expr::BindError::into_sql)
+        expr::bind(expr, &scope, &mut self.params, &context).map_err(|error| {
+            if let expr::BindError::NeedsEngine(what) = &error {
+                self.not_scalar = Some(*what);
+            }
+            error.into_sql()
+        })
     }
 
     /// Turns an expression whose names are resolved into one that can be evaluated on rows of the scope.
     pub(super) fn compile(&mut self, mut expr: Expr, scope: &Scope<'_>) -> Result<Scalar, SqlError> {
         let (types, steps) = Lower::lowered(self, scope, &mut expr)?;
-        let expr = self.bind(&expr, &types)?;
+        let expr = self.bind_over(&expr, types)?;
         Ok(Scalar { ty: expr.ty(), expr, steps, width: scope.width() })
     }
 
@@ -362,7 +368,7 @@ impl<'c> Binder<'c> {
         self.coerce(scalar, &SqlType::Bool, CastKind::Implicit)?.ok_or_else(|| {
             SqlError::new(
                 SqlState::DATATYPE_MISMATCH,
-                format!("argument of {clause} must be type boolean, not type {ty}"),
+                format!("argument of {clause} must be type boolean, not type {}", ty.base()),
             )
         })
     }

@@ -29,8 +29,8 @@ pub(super) struct Tail<'q> {
 
 /// LIMIT and OFFSET, bound.
 pub(super) struct Limits {
-    limit: Option<Scalar>,
-    offset: Option<Scalar>,
+    pub(super) limit: Option<Scalar>,
+    pub(super) offset: Option<Scalar>,
 }
 
 impl Tail<'_> {
@@ -41,7 +41,8 @@ impl Tail<'_> {
     }
 }
 
-fn tail(query: &Query) -> Result<Tail<'_>, SqlError> {
+/// What follows the body of a query.
+pub(super) fn tail(query: &Query) -> Result<Tail<'_>, SqlError> {
     let (mut limit, offset) = match &query.limit_clause {
         None => (None, None),
         Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {

@@ -1,5 +1,6 @@
 //! One SELECT: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY.
 
+use super::aggregate::AggregateCall;
 use super::bind::{Binder, Grouping, Output, Planned, canonical, direction};
 use super::bind_query::{Tail, limited, order_keys, ordinal};
 use super::bind_set::fields_of;
@@ -27,14 +28,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// One item of the select list.
-struct Item {
-    name: String,
-    expr: Expr,
-    origin: Option<(Oid, u16)>,
+pub(super) struct Item {
+    pub(super) name: String,
+    pub(super) expr: Expr,
+    pub(super) origin: Option<(Oid, u16)>,
 }
 
 /// A sort key before it is compiled: an output column, or an expression of its own, also in the spelling that it is compared by.
-enum OrderKey {
+pub(super) enum OrderKey {
     Output(usize),
     Hidden { expr: Expr, plain: Expr },
 }
@@ -162,7 +163,23 @@ fn fields(value: &Expr) -> Result<Vec<Item>, SqlError> {
 impl Binder<'_> {
     pub(super) fn select(&mut self, select: &Select, tail: Tail<'_>, outer: &Scope<'_>) -> Result<Planned, SqlError> {
         refuse(select)?;
-        let (node, from) = self.from(&select.from, select.selection.as_ref(), outer)?;
+        let (mut node, from) = self.from(&select.from, select.selection.as_ref(), outer)?;
+        let Bound { scope, groups, list } = self.list(select, tail, from, outer)?;
+        if let Some(Groups { keys, calls, sets, .. }) = groups {
+            let (input, calls) = early::below_join(&node, outer.width(), &keys, &calls).unwrap_or((node, calls));
+            node = Arc::new(Node::Aggregate { input, keys, calls, sets });
+        }
+        self.project(node, scope, list, select, tail, outer)
+    }
+
+    /// Binds what stands beside FROM and WHERE: grouping, the select list, HAVING, DISTINCT ON, ORDER BY, over the rows of `from`.
+    pub(super) fn list<'p>(
+        &mut self,
+        select: &Select,
+        tail: Tail<'_>,
+        from: Scope<'p>,
+        outer: &'p Scope<'p>,
+    ) -> Result<Bound<'p>, SqlError> {
         let mut items = self.items(select, &from)?;
         let mut order = tail.order.map(order_keys).transpose()?.unwrap_or(&[]).to_vec();
         let mut having = select.having.clone();
@@ -176,7 +193,6 @@ impl Binder<'_> {
             self.refuse_lifted(selection, &from, "WHERE")?;
         }
         self.refuse_lifted(&select.group_by, &from, "GROUP BY")?;
-        let order = order.as_slice();
         let (keys, sets) = self.group_keys(&select.group_by, &items, &from)?;
         let grouped = lifted
             || !keys.is_empty()
@@ -184,18 +200,13 @@ impl Binder<'_> {
             || select.having.is_some()
             || items.iter().any(|item| has_aggregate(&item.expr))
             || order.iter().any(|key| has_aggregate(&key.expr));
+        let having = having.as_ref().filter(|_| grouped);
+        let mut list = List { items, order: &order, on: distinct_on(select), having };
         if grouped {
-            self.grouped(
-                select,
-                tail,
-                outer,
-                Grouped { node, from: &from, items, order, having: having.as_ref(), keys, sets },
-            )
-        } else {
-            let mut list = List { items, order, on: distinct_on(select), having: None };
-            let taken = self.take_list(&mut list, select, &from, None)?;
-            self.project(node, from, taken, select, tail, outer)
+            return self.grouped(select, list, &from, keys, sets, outer);
         }
+        let list = self.take_list(&mut list, select, &from, None)?;
+        Ok(Bound { scope: from, groups: None, list })
     }
 
     /// The select list, `*` expanded to slots.
@@ -371,15 +382,16 @@ impl Binder<'_> {
         Ok(Taken { items, having, order, on })
     }
 
-    fn grouped(
+    fn grouped<'p>(
         &mut self,
         select: &Select,
-        tail: Tail<'_>,
-        outer: &Scope<'_>,
-        grouped: Grouped<'_, '_>,
-    ) -> Result<Planned, SqlError> {
-        let Grouped { node, from, items, order, having, mut keys, sets } = grouped;
-        let grouped_keys = keys.len();
+        mut list: List<'_>,
+        from: &Scope<'p>,
+        mut keys: Vec<Expr>,
+        sets: Vec<Vec<bool>>,
+        outer: &'p Scope<'p>,
+    ) -> Result<Bound<'p>, SqlError> {
+        let said = keys.len();
         if sets.is_empty() {
             keys.extend(dependent_columns(from, &keys)?);
         }
@@ -400,15 +412,12 @@ impl Binder<'_> {
         }
         after.columns = grouped_columns(from, &named);
         let mut grouping = Grouping::new(from, named, after.width());
-        let mut list = List { items, order, on: distinct_on(select), having };
-        let taken = self.take_list(&mut list, select, &after, Some(&mut grouping))?;
+        let list = self.take_list(&mut list, select, &after, Some(&mut grouping))?;
         let calls = grouping.calls;
         after.types.extend(calls.iter().map(|call| call.ty.clone()));
         let sets = if sets.is_empty() { vec![vec![true; keys.len()]] } else { sets };
-        debug_assert!(sets.iter().all(|set| set.len() >= grouped_keys));
-        let (node, calls) = early::below_join(&node, outer.width(), &scalars, &calls).unwrap_or((node, calls));
-        let node = Arc::new(Node::Aggregate { input: node, keys: scalars, calls, sets });
-        self.project(node, after, taken, select, tail, outer)
+        debug_assert!(sets.iter().all(|set| set.len() >= said));
+        Ok(Bound { scope: after, groups: Some(Groups { keys: scalars, said, calls, sets }), list })
     }
 
     /// HAVING, windows, sets, the select list, DISTINCT, ORDER BY, LIMIT.
@@ -591,22 +600,35 @@ struct List<'a> {
 }
 
 /// The same afterwards.
-struct Taken {
-    items: Vec<Item>,
-    having: Option<Expr>,
-    order: Vec<(OrderKey, (bool, bool))>,
+pub(super) struct Taken {
+    pub(super) items: Vec<Item>,
+    pub(super) having: Option<Expr>,
+    pub(super) order: Vec<(OrderKey, (bool, bool))>,
     on: Vec<OrderKey>,
 }
 
-/// What a grouped query is planned from.
-struct Grouped<'a, 's> {
-    node: Arc<Node>,
-    from: &'a Scope<'s>,
-    items: Vec<Item>,
-    order: &'a [ast::OrderByExpr],
-    having: Option<&'a Expr>,
-    keys: Vec<Expr>,
+/// A SELECT whose names are resolved, over the rows of its FROM, whoever reads those.
+pub(super) struct Bound<'p> {
+    /// Of the rows that the list is computed of: those of FROM, or of the groups.
+    pub(super) scope: Scope<'p>,
+    pub(super) groups: Option<Groups>,
+    pub(super) list: Taken,
+}
+
+/// GROUP BY and the aggregates: rows of the prefix, the keys, the aggregates.
+pub(super) struct Groups {
+    pub(super) keys: Vec<Scalar>,
+    /// Keys that were said; those behind depend on them.
+    pub(super) said: usize,
+    pub(super) calls: Vec<AggregateCall>,
     sets: Vec<Vec<bool>>,
+}
+
+impl Groups {
+    /// Whether rows are grouped by other sets than that of all keys.
+    pub(super) fn are_several(&self) -> bool {
+        self.sets.len() != 1 || self.sets.iter().flatten().any(|key| !key)
+    }
 }
 
 fn distinct_on(select: &Select) -> &[Expr] {
@@ -621,6 +643,7 @@ fn origin(expr: &Expr, from: &Scope<'_>) -> Option<(Oid, u16)> {
     let parts: Vec<String> = match expr {
         Expr::Identifier(ident) => vec![fold(ident)],
         Expr::CompoundIdentifier(parts) => parts.iter().map(fold).collect(),
+        Expr::Nested(inner) => return origin(inner, from),
         _ => return None,
     };
     from.find(&parts).ok().flatten()?.origin

@@ -148,6 +148,9 @@ impl Lower<'_, '_, '_> {
     /// A cast of a reg-type to a text needs the catalog.
     fn cast(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
         let Expr::Cast { expr: inner, data_type, .. } = expr else { return Ok(()) };
+        if self.binder.short {
+            return Ok(());
+        }
         let Some(kind) = slot_of(inner).and_then(|slot| self.reg_kind(slot)) else { return Ok(()) };
         if SqlType::from_ast(data_type).is_ok_and(|ty| ty.is_string()) {
             let arg = self.binder.bind(inner, &self.types)?;

@@ -59,6 +59,7 @@ mod scalar;
 mod scan;
 mod scope;
 mod set_function;
+pub(crate) mod short;
 mod spread;
 mod take;
 mod types;

@@ -71,7 +71,7 @@ pub(super) fn words_of(text: &str) -> Result<Option<BTreeSet<String>>, SqlError>
     Ok(Some(all))
 }
 
-fn field(output: &Output) -> Field {
+pub(super) fn field(output: &Output) -> Field {
     let (table_oid, column) = output.origin.unwrap_or((0, 0));
     Field { name: output.name.clone(), ty: output.ty.clone(), table_oid, column }
 }

@@ -7,7 +7,7 @@ use super::item_set::ItemSet;
 use super::journal::{Journal, Named};
 use super::presence::{hidden_name, is_hidden};
 use crate::catalog::{Oid, Relation};
-use crate::expr::{hidden_relation, missing_relation};
+use crate::expr::{NUMBERED, hidden_relation, missing_relation};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{Expr, Ident};
@@ -27,7 +27,7 @@ pub(super) fn reserved(expr: &Expr, sign: char) -> Option<&str> {
 
 /// The name of a slot's column.
 pub(super) fn slot_name(slot: usize) -> String {
-    format!("{RESERVED}#{slot}")
+    format!("{NUMBERED}{slot}")
 }
 
 /// The expression that stands for a slot after names are resolved: an identifier that no user can write.

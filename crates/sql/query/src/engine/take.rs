@@ -266,14 +266,18 @@ impl Taker<'_, '_, '_, '_> {
                 }
             }
             Expr::Cast { data_type, expr: inner, .. } => {
-                if let Some(kind) = reg_kind(data_type) {
+                if !self.binder.short
+                    && let Some(kind) = reg_kind(data_type)
+                {
                     let mut inner = inner.as_ref().clone();
                     self.run(&mut inner)?;
                     self.hold(expr, Held::ToReg(kind, inner));
                 }
             }
             Expr::TypedString(typed) => {
-                if let Some(kind) = reg_kind(&typed.data_type) {
+                if !self.binder.short
+                    && let Some(kind) = reg_kind(&typed.data_type)
+                {
                     let inner = Expr::Value(typed.value.clone());
                     self.hold(expr, Held::ToReg(kind, inner));
                 }
@@ -520,7 +524,10 @@ impl Taker<'_, '_, '_, '_> {
             let whole = expr.clone();
             return self.set_call(expr, whole, usize::MAX);
         }
-        if let Some(found) = functions::find(&name) {
+        // Some of them are known to the evaluator, too.
+        if !self.binder.short
+            && let Some(found) = functions::find(&name)
+        {
             let mut args = call_args(function)?;
             if (found.least..=found.most).contains(&args.len()) {
                 for arg in &mut args {

@@ -6,6 +6,7 @@ use super::refusal::{Planned, Refusal};
 use super::shape::{self, FromTable};
 use super::subquery::{self, Subqueries};
 use crate::catalog::{Relation, Table};
+use crate::engine::short::{self, ShortBinder};
 use crate::exec::table::TableAccess;
 use crate::expr::{
     self, BindContext, BindError, Expr, Parameters, Scope, ScopeColumn, assign, coerce, split_conjuncts,
@@ -94,11 +95,6 @@ impl<'a> Analysis<'a> {
         self.scope.columns().len()
     }
 
-    /// Whether a table has a column of this name.
-    pub(crate) fn has_column(&self, name: &str) -> bool {
-        self.scope.columns().iter().any(|column| column.name == name && !column.qualified_only)
-    }
-
     /// Adds a column of an invented relation.
     pub fn add_column(&mut self, relation: &str, name: &str, ty: &SqlType) {
         self.scope.add_column(ScopeColumn {
@@ -132,6 +128,56 @@ impl<'a> Analysis<'a> {
         Ok(out)
     }
 
+    /// The tables of a SELECT's FROM, and what its binder is told of them.
+    pub(crate) fn tables(&mut self, from: &[FromTable<'_>]) -> Planned<(Vec<Source>, Vec<short::Table>)> {
+        let (mut sources, mut tables): (Vec<Source>, Vec<short::Table>) = (Vec::new(), Vec::new());
+        let mut base = 0;
+        for item in from {
+            let relation = relation(item.name, self.context)?;
+            let Relation::Table(table) = relation.as_ref() else {
+                return Err(Refusal::Engine("a view or a sequence in FROM"));
+            };
+            let alias = item.alias.map(|alias| fold(&alias.name));
+            let access = Arc::new(TableAccess::new(table)?);
+            let mut source = self.source(table, alias.as_deref(), access, base, &sources)?;
+            source.outer = item.outer;
+            let schema = if alias.is_some() { None } else { self.schema_name(table)? };
+            tables.push(short::Table { relation: relation.clone(), alias: source.alias.clone(), schema });
+            base += table.columns.len();
+            sources.push(source);
+        }
+        Ok((sources, tables))
+    }
+
+    /// A table that is read, whose columns begin at `base`.
+    fn source(
+        &self,
+        table: &Table,
+        alias: Option<&str>,
+        access: Arc<TableAccess>,
+        base: usize,
+        others: &[Source],
+    ) -> Planned<Source> {
+        let alias = alias.unwrap_or(&table.name).to_string();
+        if others.iter().any(|source| source.alias == alias) {
+            let message = format!("table name \"{alias}\" specified more than once");
+            return Err(SqlError::new(SqlState(*b"42712"), message).into());
+        }
+        let statistics = self.context.statistics.of(self.context.kv.as_ref(), access.table.id);
+        Ok(Source { access, alias, base, outer: false, statistics, on: Vec::new(), lock: None })
+    }
+
+    /// The binder of a SELECT over tables. It has the parameters until [`Analysis::take_back`].
+    pub(crate) fn binder(&mut self, tables: Vec<short::Table>) -> ShortBinder<'a> {
+        let parameters = std::mem::replace(&mut self.parameters, Parameters::none());
+        ShortBinder::new(self.context, parameters, tables)
+    }
+
+    /// Takes what a binder has found of the parameters.
+    pub(crate) fn take_back(&mut self, binder: ShortBinder<'_>) {
+        self.parameters = binder.into_parameters();
+    }
+
     /// Adds a table to the scope.
     pub(crate) fn add_table(
         &mut self,
@@ -140,23 +186,17 @@ impl<'a> Analysis<'a> {
         access: Arc<TableAccess>,
         others: &[Source],
     ) -> Planned<Source> {
-        let name = alias.unwrap_or(&table.name).to_string();
-        if others.iter().any(|source| source.alias == name) {
-            return Err(
-                SqlError::new(SqlState(*b"42712"), format!("table name \"{name}\" specified more than once")).into()
-            );
-        }
+        let source = self.source(table, alias, access, self.width(), others)?;
         let schema = match alias {
             Some(_) => None,
             None => self.schema_name(table)?,
         };
         let columns = table.columns.iter().map(|column| (column.name.as_str(), &column.ty));
-        let base = self.scope.add_relation(schema.as_deref(), &name, columns);
-        if name != table.name {
-            self.scope.add_alias(&table.name, &name);
+        self.scope.add_relation(schema.as_deref(), &source.alias, columns);
+        if source.alias != table.name {
+            self.scope.add_alias(&table.name, &source.alias);
         }
-        let statistics = self.context.statistics.of(self.context.kv.as_ref(), access.table.id);
-        Ok(Source { access, alias: name, base, outer: false, statistics, on: Vec::new(), lock: None })
+        Ok(source)
     }
 
     /// Adds the row proposed for insertion, as `excluded`.
@@ -207,11 +247,6 @@ impl<'a> Analysis<'a> {
         self.condition(condition, "WHERE")
     }
 
-    /// HAVING and its kind: one condition.
-    pub fn bind_condition(&mut self, condition: &ast::Expr) -> Planned<Expr> {
-        self.condition(condition, "HAVING")
-    }
-
     /// An expression over the scope.
     pub fn bind(&mut self, expr: &ast::Expr) -> Planned<Expr> {
         let context = bind_context(self.context);
@@ -240,23 +275,6 @@ impl<'a> Analysis<'a> {
         let context = bind_context(self.context);
         let text = coerce(expr.clone(), &SqlType::Text, CastKind::Implicit, &mut self.parameters, &context)?;
         Ok(text.unwrap_or(expr))
-    }
-
-    /// LIMIT or OFFSET.
-    pub fn count(&mut self, expr: &ast::Expr) -> Planned<Expr> {
-        if matches!(expr, ast::Expr::Identifier(ident) if fold(ident) == "all") {
-            return Ok(Expr::Literal(crate::types::Value::Null, SqlType::Int8));
-        }
-        let bound = self.bind_alone(expr)?;
-        let context = bind_context(self.context);
-        let from = bound.ty();
-        coerce(bound, &SqlType::Int8, CastKind::Assignment, &mut self.parameters, &context)?.ok_or_else(|| {
-            SqlError::new(
-                SqlState::DATATYPE_MISMATCH,
-                format!("argument of LIMIT must be type bigint, not type {from}"),
-            )
-            .into()
-        })
     }
 }
 

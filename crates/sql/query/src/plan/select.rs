@@ -2,7 +2,7 @@
 
 use super::analysis::Analysis;
 use super::explain;
-use super::grouping::{self, Groups};
+use super::grouping;
 use super::inner;
 use super::loops::{self, Goal, Loops, Source};
 use super::refusal::{Planned, Refusal};
@@ -12,11 +12,12 @@ use super::subquery::Subqueries;
 use super::tree;
 use super::{Execution, Plan};
 use crate::context::StatementContext;
+use crate::engine::short::Short;
 use crate::exec::cursor::Level;
 use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
 use crate::explain::Operator;
-use crate::expr::{Expr, Volatility, conjunction, missing_relation};
+use crate::expr::{Expr, Volatility, conjunction, missing_relation, split_conjuncts};
 use crate::identifier::fold;
 use crate::output::Field;
 use crate::syntax::forms::spread;
@@ -25,8 +26,7 @@ use crate::transaction::{LockMode, LockWait};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    self, LockClause, LockType, NonBlock, ObjectName, OrderByExpr, Query, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr,
+    self, LockClause, LockType, NonBlock, ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
 };
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ fn plan_outer(
         give_names(&mut select.projection, names);
     }
     analysis.take_subqueries(&mut query, inside)?;
-    let bound = Bound::new(&shape::select(&query)?, &mut analysis)?;
+    let bound = Bound::new(&query, &mut analysis)?;
     let fields: Vec<Field> = bound.items.iter().map(|item| item.field.clone()).collect();
     let select = bound.assemble()?;
     let (parameters, subqueries) = analysis.finish()?;
@@ -167,27 +167,39 @@ struct Bound {
 }
 
 impl Bound {
-    fn new(shape: &SelectShape<'_>, analysis: &mut Analysis<'_>) -> Planned<Self> {
-        let mut sources = analysis.from(&shape.from)?;
-        let width = analysis.width();
-        let mut conditions = analysis.on_conditions(&shape.from, &mut sources)?;
+    fn new(query: &Query, analysis: &mut Analysis<'_>) -> Planned<Self> {
+        let shape = shape::select(query)?;
+        let (mut sources, tables) = analysis.tables(&shape.from)?;
+        let width = sources.iter().map(|source| source.access.columns.len()).sum();
+        let mut binder = analysis.binder(tables);
+        let mut conditions = Vec::new();
+        for (at, item) in shape.from.iter().enumerate() {
+            let Some(on) = item.on else { continue };
+            // ON sees only the tables up to its own.
+            let on = split_conjuncts(binder.condition(on, "JOIN/ON", at + 1)?);
+            if sources[at].outer { sources[at].on = on } else { conditions.extend(on) }
+        }
         if let Some(selection) = shape.selection {
-            conditions.extend(analysis.conditions(selection)?);
+            conditions.extend(split_conjuncts(binder.condition(selection, "WHERE", sources.len())?));
         }
         let locks = lock_sources(shape.locks, &mut sources)?;
-        let mut groups = grouping::prepare(shape, analysis)?;
+        let Short { items, order, groups, limit, offset } = binder.select(query)?;
+        analysis.take_back(binder);
         if groups.is_some() && sources.is_empty() {
             // Loops over no table see no row, where an aggregate sees one.
             return Err(Refusal::Engine("an aggregate without FROM"));
         }
-        let mut items = items(shape, &sources, analysis, &mut groups)?;
-        let mut order = order(shape, analysis, &mut groups, &items)?;
         if groups.is_some() || shape.distinct {
-            refuse_locks(shape)?;
+            refuse_locks(&shape)?;
         }
-        let limit = shape.limit.map(|limit| analysis.count(limit)).transpose()?;
-        let offset = shape.offset.map(|offset| analysis.count(offset)).transpose()?;
-        let grouping = groups.map(|groups| groups.finish(&sources, &mut items, &mut order)).transpose()?;
+        let items = items.into_iter().map(|(expr, field)| Item { expr, field }).collect();
+        let grouping = groups.map(|groups| Grouping {
+            keys: groups.keys.into_iter().map(with_type).collect(),
+            aggregates: groups.aggregates,
+            having: groups.having,
+            first: false,
+            ends: Vec::new(),
+        });
         let distinct = shape.distinct;
         Ok(Bound { sources, width, conditions, locks, items, order, grouping, distinct, limit, offset })
     }
@@ -304,6 +316,11 @@ impl Bound {
     }
 }
 
+fn with_type(expr: Expr) -> (Expr, SqlType) {
+    let ty = expr.ty();
+    (expr, ty)
+}
+
 /// A sort key as the order of a column, if it is one.
 fn column_order(key: &SortKey) -> Option<(usize, bool, bool)> {
     match key.expr {
@@ -359,39 +376,21 @@ fn give_names(list: &mut [SelectItem], names: Vec<Option<String>>) {
     }
 }
 
-/// The select list, wildcards expanded.
-fn items(
-    shape: &SelectShape<'_>,
-    sources: &[Source],
-    analysis: &mut Analysis<'_>,
-    groups: &mut Option<Groups>,
-) -> Planned<Vec<Item>> {
-    select_items(shape.items, sources, analysis, |expr, analysis| match groups {
-        Some(groups) => groups.bind(expr, analysis),
-        None => analysis.bind(expr),
-    })
-}
-
 /// A list of RETURNING.
 ///
 /// # Errors
 /// 42601 if it comes to nothing, as `*` of a table without columns does.
 pub(crate) fn returned(list: &[SelectItem], sources: &[Source], analysis: &mut Analysis<'_>) -> Planned<Vec<Item>> {
     list.iter().try_for_each(|item| refuse_sets(item, "RETURNING"))?;
-    let items = select_items(list, sources, analysis, |expr, analysis| analysis.bind(expr))?;
+    let items = select_items(list, sources, analysis)?;
     if items.is_empty() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "RETURNING must have at least one column").into());
     }
     Ok(items)
 }
 
-/// A select list or RETURNING: wildcards are expanded over the sources.
-pub(crate) fn select_items<'a>(
-    list: &[SelectItem],
-    sources: &[Source],
-    analysis: &mut Analysis<'a>,
-    mut bind: impl FnMut(&ast::Expr, &mut Analysis<'a>) -> Planned<Expr>,
-) -> Planned<Vec<Item>> {
+/// The items of RETURNING: wildcards are expanded over the sources.
+fn select_items(list: &[SelectItem], sources: &[Source], analysis: &mut Analysis<'_>) -> Planned<Vec<Item>> {
     let mut out = Vec::new();
     for item in list {
         match item {
@@ -399,12 +398,12 @@ pub(crate) fn select_items<'a>(
                 return Err(Refusal::Engine("the fields of a value"));
             }
             SelectItem::UnnamedExpr(expr) => {
-                let bound = bind(expr, analysis)?;
+                let bound = analysis.bind(expr)?;
                 let bound = analysis.output(bound)?;
                 out.push(Item { field: field(output_name(expr), &bound, sources), expr: bound });
             }
             SelectItem::ExprWithAlias { expr, alias } => {
-                let bound = bind(expr, analysis)?;
+                let bound = analysis.bind(expr)?;
                 let bound = analysis.output(bound)?;
                 out.push(Item { field: field(fold(alias), &bound, sources), expr: bound });
             }
@@ -479,70 +478,6 @@ fn field(name: String, expr: &Expr, sources: &[Source]) -> Field {
         out.column = source.access.columns[index - source.base].id;
     }
     out
-}
-
-/// ORDER BY: an output column by number or name, or an expression over the tables.
-fn order(
-    shape: &SelectShape<'_>,
-    analysis: &mut Analysis<'_>,
-    groups: &mut Option<Groups>,
-    items: &[Item],
-) -> Planned<Vec<SortKey>> {
-    let mut out = Vec::new();
-    for key in shape.order {
-        let OrderByExpr { expr, options, with_fill: _ } = key;
-        let bound = match output_column(expr, shape, items)? {
-            // Its values are computed once, and sorted by.
-            Some(place) if tree::is_volatile(&items[place].expr) => {
-                return Err(Refusal::Engine("ORDER BY a volatile output"));
-            }
-            Some(place) => items[place].expr.clone(),
-            None => match groups {
-                Some(groups) => groups.bind(expr, analysis)?,
-                None => analysis.bind(expr)?,
-            },
-        };
-        let descending = options.asc == Some(false);
-        let ty = bound.ty();
-        if matches!(bound, Expr::Literal(..) | Expr::Parameter { .. }) {
-            // A constant orders nothing.
-            continue;
-        }
-        ty.check_order()?;
-        out.push(SortKey { expr: bound, ty, descending, nulls_first: options.nulls_first.unwrap_or(descending) });
-    }
-    Ok(out)
-}
-
-/// The place in the select list that a key of ORDER BY names.
-fn output_column(expr: &ast::Expr, shape: &SelectShape<'_>, items: &[Item]) -> Planned<Option<usize>> {
-    match expr {
-        ast::Expr::Value(value) => match &value.value {
-            ast::Value::Number(number, _) => match number.parse::<usize>() {
-                Ok(n) if (1..=items.len()).contains(&n) => Ok(Some(n - 1)),
-                _ => Err(SqlError::new(
-                    SqlState::INVALID_COLUMN_REFERENCE,
-                    format!("ORDER BY position {number} is not in select list"),
-                )
-                .into()),
-            },
-            _ => Ok(None),
-        },
-        ast::Expr::Identifier(ident) => {
-            let name = fold(ident);
-            let mut found = (0..items.len()).filter(|&i| items[i].field.name == name);
-            let Some(first) = found.next() else { return Ok(None) };
-            if found.any(|other| items[other].expr != items[first].expr) {
-                return Err(
-                    SqlError::new(SqlState::AMBIGUOUS_COLUMN, format!("ORDER BY \"{name}\" is ambiguous")).into()
-                );
-            }
-            // `SELECT f(x) AS x .. ORDER BY x` means the output.
-            let _ = shape;
-            Ok(Some(first))
-        }
-        _ => Ok(None),
-    }
 }
 
 /// DISTINCT sorts what was projected: every key must be an output column.

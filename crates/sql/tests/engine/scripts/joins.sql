@@ -244,3 +244,27 @@ SELECT la.id, lb.id, l.s FROM la LEFT JOIN (lb CROSS JOIN LATERAL (SELECT lb.a *
 -- 1|7|2
 -- 2|8|4
 -- 3|NULL|NULL
+
+--- ON sees the tables up to its own, whatever names those behind have.
+CREATE TABLE ja (x int, p int);
+CREATE TABLE jb (y int, q int);
+CREATE TABLE jc (x int, y int, r int);
+INSERT INTO ja VALUES (1, 1), (2, 2);
+INSERT INTO jb VALUES (1, 10), (2, 20);
+INSERT INTO jc VALUES (1, 1, 100), (5, 5, 500);
+SELECT p, q, r FROM ja JOIN jb ON x = y JOIN jc ON r = 100 ORDER BY p;
+-- 1|10|100
+-- 2|20|100
+SELECT p, q, r FROM ja LEFT JOIN jb ON x = y LEFT JOIN jc ON r = 100 ORDER BY p;
+-- 1|10|100
+-- 2|20|100
+SELECT p FROM ja JOIN jb ON r = 1 JOIN jc ON true;
+-- ERROR 42703: column "r" does not exist
+SELECT x FROM ja JOIN jb ON x = y JOIN jc ON true;
+-- ERROR 42702: column reference "x" is ambiguous
+SELECT median(p) FROM ja;
+-- ERROR 42883: function median(integer) does not exist
+SELECT p FROM ja OFFSET true;
+-- ERROR 42804: argument of OFFSET must be type bigint, not type boolean
+SELECT max(count(*)) FROM ja;
+-- ERROR 42803: aggregate function calls cannot be nested
