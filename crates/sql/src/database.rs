@@ -13,6 +13,7 @@ use crate::session::{GENERATION_TEXT_BYTES_MAX, TextCache};
 use crate::sessions::Sessions;
 use crate::transaction::{Interrupt, Isolation, Kv, Patience};
 use crate::types::calendar::EPOCH_OFFSET_US;
+use crate::users::{self, Endings};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub struct DatabaseOptions {
     /// Seed of the hash tables of queries. No answer depends on it; one that clients cannot guess keeps them from choosing keys that
     /// make a query slow. The default is always the same: draw one where there is chance.
     pub hash_seed: u64,
+    /// Changes of tables wait for those who have written to them (`users`). `false`, for tests: nobody does, and tokens refuse whoever is met.
+    pub waits_for_users: bool,
     /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
     pub sessions_max: Option<usize>,
     /// Names of the settings among these that somebody has said where the node was started: `source` of `pg_settings` tells. The rest is what the node
@@ -60,6 +63,7 @@ impl Default for DatabaseOptions {
             memory_bytes: None,
             cached_text_bytes: GENERATION_TEXT_BYTES_MAX,
             hash_seed: 0,
+            waits_for_users: true,
             sessions_max: None,
             said: Vec::new(),
         }
@@ -81,6 +85,8 @@ pub struct Database {
     told: Mutex<Option<u64>>,
     pub(crate) texts: TextCache,
     pub(crate) sessions: Arc<Sessions>,
+    /// What changes of the catalog under way are about to end.
+    pub(crate) endings: Endings,
 }
 
 impl Database {
@@ -98,7 +104,11 @@ impl Database {
         // The layers below outlive this.
         let (asked, below) = (Arc::downgrade(&sessions), Arc::downgrade(&kv));
         kv.answer_peers(Box::new(move |question| {
-            answers::answer(asked.upgrade()?.as_ref(), below.upgrade()?.as_ref(), question)
+            let (sessions, kv) = (asked.upgrade()?, below.upgrade()?);
+            match question.split_once(' ') {
+                Some((users::QUESTION, words)) => users::answer(&sessions, kv.monotonic_us(), words),
+                _ => answers::answer(&sessions, kv.as_ref(), question),
+            }
         }));
         Ok(Arc::new(Database {
             kv,
@@ -112,6 +122,7 @@ impl Database {
             drained: Progress::default(),
             told: Mutex::default(),
             sessions,
+            endings: Endings::default(),
         }))
     }
 

@@ -7,6 +7,7 @@ mod copy;
 mod database;
 mod ddl;
 pub mod session;
+mod users;
 
 pub use database::{Database, DatabaseOptions};
 pub use session::{Executed, Session, Startup, TransactionStatus};

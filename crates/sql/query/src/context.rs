@@ -22,7 +22,7 @@ pub struct StatementContext {
     pub parts: Option<Arc<Parts>>,
     /// Foreign keys that are checked before the commit.
     pub deferred: Arc<Deferred>,
-    /// Unique keys that the open block has inserted; `None` outside of one.
+    /// Unique keys that the transaction has inserted; `None`: nobody is waited for.
     pub claims: Option<Arc<Claims>>,
     /// What its operators do is measured: EXPLAIN ANALYZE.
     pub meters: Option<Arc<Meters>>,

@@ -28,6 +28,8 @@ pub struct Run<'a> {
     /// What is added to a table is known to hold for all of its rows: see `online`.
     pub(super) holds: bool,
     changed: bool,
+    /// The catalog as the statement found it.
+    before: Snapshot,
 }
 
 /// What a statement came to.
@@ -72,7 +74,9 @@ impl<'a> Run<'a> {
     ) -> Result<Run<'a>, SqlError> {
         let (kv, patience) = (db.kv.as_ref(), statement.patience());
         let change = Change::begin(&statement.txn, kv, &db.catalog, &patience, own, about)?;
+        let before = change.snapshot().clone();
         Ok(Run {
+            before,
             db,
             statement,
             change,
@@ -90,6 +94,25 @@ impl<'a> Run<'a> {
     pub fn finish(self, tag: String) -> Done {
         let changed = self.changed.then(|| self.change.finish());
         Done { tag, notices: self.notices, changed, fresh: self.fresh }
+    }
+
+    /// The tokens that the statement ends: of the relations that it changes or removes, and of the version before, which may still be in use.
+    pub fn ended(&self) -> Vec<Bytes> {
+        if !self.changed {
+            return Vec::new();
+        }
+        let mut tokens = Vec::new();
+        for relation in self.before.all_relations() {
+            let id = snapshot::id_of(relation);
+            if self.catalog().relation(id).is_some_and(|now| Arc::ptr_eq(now, relation)) {
+                continue;
+            }
+            tokens.push(token_of(relation));
+            if let Relation::Table(table) = &**relation {
+                tokens.push(key::version(id, table.version.saturating_sub(1)));
+            }
+        }
+        tokens
     }
 
     /// Indexes loaded outside the transaction, whether the statement worked or failed: to be reported as ended with it.

@@ -9,16 +9,17 @@ use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait, change, key};
 use crate::context::{ShownModes, Statement, StatementContext};
+use crate::database::Database;
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
 use crate::plan::Plan;
 use crate::syntax;
 use crate::transaction::{
-    BeginOptions, Committed, Consistency, Isolation, KvError, Patience, SnapshotAge, Transaction, TxnRef,
+    BeginOptions, Committed, Consistency, Interrupt, Isolation, KvError, Patience, SnapshotAge, Transaction, TxnRef,
 };
 use crate::types::Value;
 use crate::types::calendar::EPOCH_OFFSET_US;
-use crate::{SqlError, SqlState, work};
+use crate::{SqlError, SqlState, users, work};
 use bytes::Bytes;
 use clock::Timestamp;
 use std::sync::Arc;
@@ -66,6 +67,13 @@ pub(super) struct Active {
     pub(super) claims: Option<Arc<Claims>>,
 }
 
+/// Who relies on something.
+pub(super) struct By<'a> {
+    pub(super) db: &'a Database,
+    pub(super) session: u64,
+    pub(super) interrupt: &'a Interrupt,
+}
+
 /// SAVEPOINT
 pub(super) struct Savepoint {
     pub(super) name: String,
@@ -108,12 +116,25 @@ impl Active {
     ///
     /// # Errors
     /// A restart where it has changed.
-    pub(super) fn rely_on(&mut self, uses: &Arc<Uses>, writes: bool) -> Result<(), SqlError> {
+    pub(super) fn rely_on(&mut self, uses: &Arc<Uses>, writes: bool, by: &By<'_>) -> Result<(), SqlError> {
         let enough = |(known, written): &(Arc<Uses>, bool)| Arc::ptr_eq(known, uses) && (*written || !writes);
         if self.as_of.is_some() || self.relied.iter().rev().any(enough) {
             return Ok(());
         }
+        let wait = |relied: &Relied| {
+            let begin_wait = || users::waits(by.interrupt, by.db.kv.monotonic_us());
+            by.db.endings.keep_out(by.session, uses.tokens(), relied, begin_wait)
+        };
+        let again = || KvError::Restart { reason: "a table was changed at this moment".into(), key: None };
+        if writes && wait(&self.noted) && (self.statements == 0 || self.isolation == Isolation::ReadCommitted) {
+            return Err(again().into());
+        }
         self.catalog.rely(uses.tokens(), writes)?;
+        if writes && by.db.endings.has_missed(by.session, uses.tokens()) {
+            // Once that change has ended its plan is another one.
+            wait(&Relied::default());
+            return Err(again().into());
+        }
         if self.relied.len() == RELIED_MAX {
             self.relied.clear();
         }
@@ -521,7 +542,11 @@ impl Session {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement runs without a transaction"));
         };
         active.untouched = false;
-        let claims = in_block.then(|| active.claims.get_or_insert_default().clone());
+        let claims = if in_block { active.claims.get_or_insert_default() } else { &self.lone_claims };
+        let claims = claims.clone();
+        if !in_block {
+            claims.begin();
+        }
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement runs without a transaction"));
         };
@@ -550,7 +575,7 @@ impl Session {
             modes,
         };
         let deferred = self.deferred.clone();
-        Ok(Arc::new(StatementContext { statement, parts: None, deferred, claims, meters: None }))
+        Ok(Arc::new(StatementContext { statement, parts: None, deferred, claims: Some(claims), meters: None }))
     }
 
     /// `statement_timeout` counts from here, unless it counts already.

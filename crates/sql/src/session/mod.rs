@@ -61,6 +61,7 @@ use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait};
 use crate::context::{Deadline, EvalSettings, MemoryBudget};
 use crate::database::Database;
+use crate::exec::claims::Claims;
 use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
@@ -133,6 +134,10 @@ pub struct Session {
     statement_began_us: i64,
     /// The present statement is repeated, because it met a conflict.
     met_conflict: bool,
+    /// How often the present statement has waited for those who have written to what it changes.
+    waited_for_users: u32,
+    /// Unique keys that a statement outside of a block inserts.
+    lone_claims: Arc<Claims>,
     /// The block's transaction was rolled back because its snapshot was too old.
     too_old: bool,
     active: Option<Active>,
@@ -253,6 +258,8 @@ impl Session {
             block_began_us: None,
             statement_began_us: 0,
             met_conflict: false,
+            waited_for_users: 0,
+            lone_claims: Arc::new(Claims::lone()),
             too_old: false,
             active: None,
             carried: None,

@@ -58,6 +58,7 @@ impl Session {
             self.apply_effects(out)?;
             Ok(outcome)
         });
+        self.forget_users();
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(e) => {

@@ -3,9 +3,11 @@
 #![allow(clippy::disallowed_methods)] // sessions have threads of their own
 
 use super::{Rows, open, run, session, state_of};
+use sql::transaction::Interrupt;
 use sql::transaction::memory::MemoryKv;
-use sql::{Database, Session};
+use sql::{Database, DatabaseOptions, Session, Startup};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
@@ -143,7 +145,9 @@ fn compare(a: &mut Session, model: &Model) -> Result<(), String> {
 
 /// Sessions change the catalog and write, one step of one of them after another. Gives the number of commits.
 fn interleave(kv: MemoryKv, seed: u64) -> Result<usize, String> {
-    let db: Arc<Database> = open(kv);
+    // Nobody is waited for: what is tried here is what is left then.
+    let options = DatabaseOptions { waits_for_users: false, ..DatabaseOptions::default() };
+    let db = Database::open(Arc::new(kv), options).expect("open");
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut checker = session(&db);
     let mut sessions: Vec<(Session, Option<Vec<Effect>>)> = (0..SESSIONS).map(|_| (session(&db), None)).collect();
@@ -217,4 +221,156 @@ fn a_descriptor_that_is_not_certified_is_noticed() {
     let broken: Vec<String> = (1..=30).filter_map(|seed| interleave(MemoryKv::careless(), seed).err()).collect();
     assert!(broken.iter().any(|what| what.contains("by its index")), "{broken:?}");
     assert!(broken.iter().any(|what| !what.contains("by its index")), "{broken:?}");
+}
+
+/// What a lone change comes to that waits until `first` has ended.
+fn waits(db: &Arc<Database>, mut waiting: Session, sql: &str, first: &mut Session, then: &[&str]) -> (Session, String) {
+    let sql = sql.to_string();
+    let waiter = thread::spawn(move || {
+        let state = state_of(&mut waiting, &sql);
+        (waiting, state)
+    });
+    let mut asking = session(db);
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while run(&mut asking, waits) == ["0"] {
+        assert!(!waiter.is_finished(), "it does not wait");
+        thread::yield_now();
+    }
+    then.iter().for_each(|sql| drop(run(first, sql)));
+    waiter.join().expect("the waiter")
+}
+
+fn changed() -> (Arc<Database>, Session, Session) {
+    let db = open(MemoryKv::new());
+    let (mut a, b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE p (id int PRIMARY KEY, v int); CREATE TABLE c (id int PRIMARY KEY, p int)");
+    run(&mut a, "INSERT INTO p VALUES (1, 0), (2, 0); INSERT INTO c VALUES (1, 1)");
+    (db, a, b)
+}
+
+/// A block that has written to a table goes on writing there, and commits, whoever changes the table meanwhile: he waits, at every level, inside of a block and outside.
+#[test]
+fn who_changes_a_table_waits_for_who_has_written_to_it() {
+    for isolation in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+        for change in [
+            "ALTER TABLE p ADD COLUMN w int DEFAULT 7",
+            "ALTER TABLE p DROP COLUMN v",
+            "ALTER TABLE p ALTER COLUMN v TYPE bigint",
+            "ALTER TABLE p RENAME TO q",
+            "CREATE INDEX ON p (v)",
+            "ALTER TABLE p ADD CHECK (v >= 0)",
+            "ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES p",
+            "CREATE TABLE n (id int REFERENCES p)",
+            "TRUNCATE p",
+            "DROP TABLE p",
+        ] {
+            for block in ["", "BEGIN ISOLATION LEVEL READ COMMITTED"] {
+                let (db, mut a, mut b) = changed();
+                run(&mut a, &format!("BEGIN ISOLATION LEVEL {isolation}; INSERT INTO p VALUES (3, 0)"));
+                run(&mut b, block);
+                let then = ["INSERT INTO p VALUES (4, 0)", "COMMIT"];
+                let (mut b, state) = waits(&db, b, change, &mut a, &then);
+                assert_eq!(state, "00000", "{isolation}: {block} {change}");
+                assert_eq!(state_of(&mut b, "COMMIT"), "00000", "{isolation}: {block} {change}");
+            }
+        }
+    }
+}
+
+/// Others are let alone: those of other tables and databases, and those who only read.
+#[test]
+fn who_changes_a_table_waits_for_nobody_else() {
+    let (db, mut a, mut b) = changed();
+    let mut c = session(&db);
+    run(&mut b, "CREATE DATABASE other");
+    run(&mut b, "SET lock_timeout = '1ms'");
+    run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO p VALUES (3, 0)");
+    run(&mut c, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT * FROM c");
+    assert_eq!(state_of(&mut b, "ALTER TABLE p ADD COLUMN w int"), "55P03", "he who wrote is waited for");
+    run(
+        &mut b,
+        "CREATE TABLE n (id int); ALTER TABLE c ADD COLUMN w int; ALTER TABLE n ADD COLUMN w int; DROP TABLE n",
+    );
+    let startup = Startup { user: "root".into(), database: "other".into(), ..Startup::default() };
+    let mut elsewhere = Session::new(db.clone(), startup, Interrupt::default()).expect("session");
+    run(
+        &mut elsewhere,
+        "SET lock_timeout = '1ms'; CREATE TABLE p (id int); ALTER TABLE p ADD COLUMN w int; DROP TABLE p",
+    );
+    assert_eq!(run(&mut c, "SELECT * FROM c"), ["1|1|"], "planned anew");
+    run(&mut c, "COMMIT");
+    run(&mut a, "INSERT INTO p VALUES (4, 0); COMMIT");
+    run(&mut b, "ALTER TABLE p ADD COLUMN w int");
+}
+
+/// An open change in one database is met by nobody in another, and in its own by those who need the same object only.
+#[test]
+fn changes_of_two_databases_do_not_meet() {
+    let (db, mut a, mut b) = changed();
+    run(&mut b, "CREATE DATABASE other");
+    run(&mut b, "SET lock_timeout = '1ms'");
+    let startup = Startup { user: "root".into(), database: "other".into(), ..Startup::default() };
+    let mut elsewhere = Session::new(db.clone(), startup, Interrupt::default()).expect("session");
+    run(&mut elsewhere, "CREATE TABLE p (id int PRIMARY KEY, v int); SET lock_timeout = '1ms'");
+    run(&mut a, "BEGIN; CREATE TABLE made (id int); ALTER TABLE p ADD COLUMN w int; DROP TABLE c");
+    for sql in [
+        "CREATE TABLE made (id int PRIMARY KEY)",
+        "ALTER TABLE p ADD COLUMN w int",
+        "CREATE INDEX ON p (v)",
+        "INSERT INTO p VALUES (1, 2, 3)",
+        "ALTER TABLE p RENAME TO c",
+        "BEGIN; DROP TABLE c; CREATE SCHEMA s; CREATE TABLE s.c (id int); COMMIT",
+    ] {
+        run(&mut elsewhere, sql);
+    }
+    assert_eq!(state_of(&mut b, "CREATE TABLE made (id int)"), "55P03");
+    assert_eq!(state_of(&mut b, "ALTER TABLE p ADD COLUMN other int"), "55P03");
+    run(&mut b, "CREATE TABLE besides (id int); ALTER TABLE besides ADD COLUMN v int");
+    run(&mut a, "COMMIT");
+    assert_eq!(run(&mut a, "SELECT count(*) FROM made"), ["0"]);
+    run(&mut b, "ALTER TABLE p ADD COLUMN other int");
+}
+
+/// New blocks do not keep a change from ever coming: they are kept out, and go by what it has made.
+#[test]
+fn a_change_comes_though_blocks_follow_blocks() {
+    const BLOCKS: usize = 3;
+    let (db, mut a, b) = changed();
+    let done = Arc::new(AtomicBool::new(false));
+    let blocks: Vec<_> = (0..BLOCKS)
+        .map(|number| {
+            let (db, done) = (db.clone(), done.clone());
+            thread::spawn(move || {
+                let mut own = session(&db);
+                let mut id = 100 + number;
+                while !done.load(Ordering::Relaxed) {
+                    id += BLOCKS;
+                    run(&mut own, "BEGIN ISOLATION LEVEL READ COMMITTED");
+                    run(&mut own, &format!("INSERT INTO p (id, v) VALUES ({id}, 0)"));
+                    run(&mut own, &format!("UPDATE p SET v = 1 WHERE id = {id}"));
+                    run(&mut own, "COMMIT");
+                }
+            })
+        })
+        .collect();
+    let mut b = b;
+    for n in 0..5 {
+        run(&mut b, &format!("ALTER TABLE p ADD COLUMN w{n} int DEFAULT {n}"));
+    }
+    done.store(true, Ordering::Relaxed);
+    blocks.into_iter().for_each(|block| block.join().expect("no block hears of it"));
+    assert_eq!(run(&mut a, "SELECT count(*) FROM p WHERE v = 1 AND w4 IS DISTINCT FROM 4"), ["0"]);
+}
+
+/// Two blocks that wait for each other: they do not for ever.
+#[test]
+fn changes_that_wait_for_each_other_go_on() {
+    let (db, mut a, mut b) = changed();
+    run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO p VALUES (3, 0)");
+    run(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO c VALUES (3, 0)");
+    let (b, state) = waits(&db, b, "ALTER TABLE p ADD COLUMN w int", &mut a, &["ALTER TABLE c ADD COLUMN w int"]);
+    assert_eq!(state, "00000");
+    let ends = [a, b].map(|mut one| state_of(&mut one, "COMMIT"));
+    assert!(ends.iter().all(|state| ["00000", "40001"].contains(&state.as_str())), "{ends:?}");
+    assert!(ends.contains(&"00000".to_string()), "{ends:?}");
 }

@@ -67,6 +67,102 @@ fn a_key_that_an_open_block_has_inserted_is_waited_for() {
     }
 }
 
+/// Outside of a block a statement waits as inside of one, and the block, which was first, commits.
+#[test]
+fn a_lone_statement_waits_for_keys_of_open_blocks() {
+    for isolation in ["read committed", "serializable"] {
+        for (write, error) in [
+            ("INSERT INTO p VALUES (9, 'x')", "23505"),
+            ("INSERT INTO p VALUES (3, 'nine')", "23505"),
+            ("INSERT INTO p SELECT i, 'k' || i FROM generate_series(7, 12) i", "23505"),
+            ("UPDATE p SET k = 'nine' WHERE id = 2", "23505"),
+            ("UPDATE p SET id = 9 WHERE id = 2", "23505"),
+            ("INSERT INTO p VALUES (9, 'x') ON CONFLICT DO NOTHING", "00000"),
+        ] {
+            for (end, expected) in [("COMMIT", error), ("ROLLBACK", "00000")] {
+                let db = open(MemoryKv::new());
+                let (mut a, mut b) = (tables(&db), session(&db));
+                run(&mut b, &format!("SET default_transaction_isolation = '{isolation}'"));
+                run(&mut a, &format!("{BEGIN}; INSERT INTO p VALUES (9, 'nine')"));
+                let (mut b, state) = waits(&db, b, write, &mut a, end);
+                assert_eq!(state, expected, "{isolation}: {write}; {end}");
+                let nine = if end == "COMMIT" { "nine" } else { "none" };
+                let found = "SELECT coalesce(max(k), 'none') FROM p WHERE id = 9 AND k = 'nine'";
+                assert!(end == "ROLLBACK" || run(&mut b, found) == [nine], "{isolation}: {write}; {end}");
+            }
+        }
+    }
+}
+
+/// A key that its row is about to lose is taken until that is certain.
+#[test]
+fn a_key_that_an_open_block_gives_up_is_waited_for() {
+    let gone = [
+        "DELETE FROM p WHERE id = 1",
+        "UPDATE p SET k = 'other' WHERE id = 1",
+        "UPDATE p SET id = 7, k = 'other' WHERE id = 1",
+    ];
+    for first in gone {
+        for second in [
+            "INSERT INTO p VALUES (3, 'one')",
+            "UPDATE p SET k = 'one' WHERE id = 2",
+            "UPDATE p SET id = 8, k = 'one' WHERE id = 2",
+        ] {
+            for begin in [BEGIN, "SET default_transaction_isolation = 'read committed'"] {
+                for (end, expected) in [("COMMIT", "00000"), ("ROLLBACK", "23505")] {
+                    let db = open(MemoryKv::new());
+                    let (mut a, mut b) = (tables(&db), session(&db));
+                    run(&mut a, &format!("{BEGIN}; {first}"));
+                    run(&mut b, begin);
+                    let (mut b, state) = waits(&db, b, second, &mut a, end);
+                    assert_eq!(state, expected, "{first}; {second}; {end}");
+                    assert_eq!(state_of(&mut b, "COMMIT"), "00000", "{first}; {second}; {end}");
+                    assert_eq!(
+                        run(&mut b, "SELECT count(*) FROM p WHERE k = 'one'"),
+                        ["1"],
+                        "{first}; {second}; {end}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A child that is about to go keeps its parent until that is certain; so does one that an action would change.
+#[test]
+fn a_child_that_an_open_block_deletes_is_waited_for() {
+    let (delete, change) = ("DELETE FROM p WHERE id = 1", "UPDATE p SET id = 7 WHERE id = 1");
+    for (action, child, parent, committed, rolled_back) in [
+        ("NO ACTION", "DELETE FROM ch", delete, "00000", "23503"),
+        ("NO ACTION", "DELETE FROM ch", change, "00000", "23503"),
+        ("RESTRICT", "DELETE FROM ch", delete, "00000", "23503"),
+        ("CASCADE", "DELETE FROM ch", delete, "00000", "00000"),
+        ("CASCADE", "UPDATE ch SET n = 1", delete, "00000", "00000"),
+        ("CASCADE", "UPDATE ch SET p = 2", delete, "00000", "00000"),
+        ("SET NULL", "UPDATE ch SET n = 1", delete, "00000", "00000"),
+    ] {
+        for (end, expected) in [("COMMIT", committed), ("ROLLBACK", rolled_back)] {
+            let db = open(MemoryKv::new());
+            let (mut a, mut b) = (tables(&db), session(&db));
+            run(&mut a, &format!("CREATE TABLE ch (id int PRIMARY KEY, p int REFERENCES p ON DELETE {action}, n int)"));
+            run(&mut a, "INSERT INTO ch VALUES (1, 1, 0)");
+            run(&mut a, &format!("{BEGIN}; {child}"));
+            run(&mut b, BEGIN);
+            let (mut b, state) = waits(&db, b, parent, &mut a, end);
+            let told = format!("{action}: {child}; {parent}; {end}");
+            assert_eq!(state, expected, "{told}");
+            assert_eq!(state_of(&mut b, "COMMIT"), "00000", "{told}");
+            assert_eq!(run(&mut b, "SELECT count(*) FROM ch WHERE p NOT IN (SELECT id FROM p)"), ["0"], "{told}");
+            if child.ends_with("n = 1") && action == "SET NULL" && end == "COMMIT" {
+                assert_eq!(run(&mut b, "SELECT p IS NULL, n FROM ch"), ["t|1"], "{told}");
+            }
+            if child.ends_with("p = 2") && end == "COMMIT" {
+                assert_eq!(run(&mut b, "SELECT p FROM ch"), ["2"], "who does not point at it any more stays");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_reference_that_an_open_block_decides_about_is_waited_for() {
     let child = "INSERT INTO c VALUES (1, 1)";

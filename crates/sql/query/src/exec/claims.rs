@@ -1,11 +1,14 @@
-//! The unique keys that an open block has inserted.
+//! The unique keys that a transaction inserts.
 //!
-//! Problem: an insert is certified, not locked, so of two blocks that insert one key the second hears of it when it commits, as a
-//! conflict; PostgreSQL lets its insert wait, and answers 23505. Idea: in a block, who inserts a key locks it first, and notes it. The
-//! lock makes the other block wait; the note tells, when a commit is refused for a key nevertheless (a lone insert locks nothing), that
-//! it was a duplicate. Decision 0069.
+//! Problem: an insert is certified, not locked, so of two that insert one key the second hears of it when it commits, as a
+//! conflict; PostgreSQL lets its insert wait, and answers 23505. Idea: who inserts a key locks it first, and in a block notes it. The
+//! lock makes the other one wait; the note tells, when a commit is refused for a key nevertheless (COPY locks nothing), that
+//! it was a duplicate. Decisions 0069 and 0210.
 //!
-//! Caveat: both are bounded. Beyond that, and for COPY, a duplicate is a conflict at the commit, as before.
+//! A key that is taken may be on its way out: who deletes its row, or gives it another key, holds the row. So before a duplicate is told
+//! its row is held, too.
+//!
+//! Caveat: all is bounded. Beyond that, and for COPY, a duplicate is a conflict at the commit.
 
 use super::table::TableAccess;
 use super::write::RowImage;
@@ -14,15 +17,29 @@ use crate::{KvError, SqlError};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::hash::{DefaultHasher, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most keys that one transaction notes: 512 KiB.
 pub(crate) const NOTED_MAX: usize = 65_536;
-/// So many keys noted, no more are locked.
+/// So many keys locked, no more are.
 pub(crate) const LOCKED_MAX: usize = 4096;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Claims(Mutex<Vec<u64>>);
+pub struct Claims {
+    noted: Mutex<Vec<u64>>,
+    locked: AtomicUsize,
+    /// Of a statement that is its whole transaction: it is repeated after a conflict, and finds out by itself.
+    lone: bool,
+}
+
+/// What a lock came to. `false`: something else that was read has changed, so that the snapshot cannot move up, and the key is taken now: that comes first.
+fn settled(locked: Result<bool, KvError>, txn: &mut dyn Transaction, key: &[u8]) -> Result<bool, SqlError> {
+    match locked {
+        Err(KvError::Restart { .. }) if txn.present(key)? => Ok(false),
+        other => Ok(other.map(|_| true)?),
+    }
+}
 
 fn digest(key: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -31,6 +48,16 @@ fn digest(key: &[u8]) -> u64 {
 }
 
 impl Claims {
+    /// Those of statements that are their whole transaction, one after the other: see [`Claims::begin`].
+    pub fn lone() -> Claims {
+        Claims { lone: true, ..Claims::default() }
+    }
+
+    /// A statement that is its whole transaction begins.
+    pub fn begin(&self) {
+        self.locked.store(0, Ordering::Relaxed);
+    }
+
     /// Before a new row's unique keys are looked at: waits for others that have inserted one. Gives the index (see
     /// [`TableAccess::index`]) whose key is taken now, although the transaction cannot see it.
     ///
@@ -44,7 +71,7 @@ impl Claims {
     ) -> Result<Option<usize>, SqlError> {
         for index in 0..=access.indexes.len() {
             for key in image.keys_of(access, |known| known == index) {
-                if self.wait_for_key(txn, key)? {
+                if self.wait_for_key(txn, key, (index > 0).then_some(access))? {
                     return Ok(Some(index));
                 }
             }
@@ -52,20 +79,46 @@ impl Claims {
         Ok(None)
     }
 
-    /// The same for one key.
+    /// The same for one key; `entry`: it is one of a secondary index of this table. If a row has it, whoever deletes that row or gives it another key is
+    /// waited for: what is looked at after this is so.
     ///
     /// # Errors
     /// Those of locking.
-    pub fn wait_for_key(&self, txn: &mut dyn Transaction, key: &Bytes) -> Result<bool, SqlError> {
-        if self.len() >= LOCKED_MAX {
+    pub fn wait_for_key(
+        &self,
+        txn: &mut dyn Transaction,
+        key: &Bytes,
+        entry: Option<&TableAccess>,
+    ) -> Result<bool, SqlError> {
+        if self.locked.fetch_add(1, Ordering::Relaxed) >= LOCKED_MAX {
             return Ok(false);
         }
         // Not the strongest: who refers to a key that is not there yet need not wait to hear so.
-        match txn.lock_as(key, LockMode::NoKeyUpdate, LockWait::Wait) {
-            // What was read has changed, so that the snapshot cannot move up to the key. If it is taken, that comes first.
-            Err(KvError::Restart { .. }) if txn.present(key)? => Ok(true),
-            other => other.map(|_| false).map_err(SqlError::from),
+        if !settled(txn.lock_as(key, LockMode::NoKeyUpdate, LockWait::Wait), txn, key)? {
+            return Ok(true);
         }
+        // A look that promises nothing: what was read certified and changes while it is waited for would refuse the whole transaction.
+        let Some(access) = entry.filter(|_| !self.lone) else { return Ok(false) };
+        let Some(found) = txn.peek(key)? else { return Ok(false) };
+        let row_key = access.row_key_of_entry(key, &found)?;
+        Ok(!settled(txn.lock_as(&row_key, LockMode::KeyShare, LockWait::Wait), txn, key)?)
+    }
+
+    /// A key is taken by this row. Who is his whole transaction waits only now for whoever deletes that row, or gives it another key: what he has read does not outlive the statement's
+    /// repetition.
+    ///
+    /// # Errors
+    /// A restart: it may be free by now. Those of locking.
+    pub fn settle(&self, txn: &mut dyn Transaction, key: &[u8], row_key: &[u8]) -> Result<(), SqlError> {
+        if self.lone {
+            settled(txn.lock_as(row_key, LockMode::KeyShare, LockWait::Wait), txn, key)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the statement is its whole transaction.
+    pub fn are_lone(&self) -> bool {
+        self.lone
     }
 
     /// Takes note of the keys of a row that is about to be inserted.
@@ -75,7 +128,10 @@ impl Claims {
 
     /// The same for one key.
     pub(crate) fn note_key(&self, key: &[u8]) {
-        let mut noted = self.0.lock();
+        if self.lone {
+            return;
+        }
+        let mut noted = self.noted.lock();
         if noted.len() < NOTED_MAX {
             noted.push(digest(key));
         }
@@ -83,12 +139,12 @@ impl Claims {
 
     /// Whether a key was inserted.
     pub fn contains(&self, key: &[u8]) -> bool {
-        self.0.lock().contains(&digest(key))
+        self.noted.lock().contains(&digest(key))
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.lock().len()
+        self.noted.lock().len()
     }
 
     /// Whether there is none.
@@ -98,6 +154,7 @@ impl Claims {
 
     /// Forgets those after the first `len`: a savepoint was gone back to.
     pub fn truncate(&self, len: usize) {
-        self.0.lock().truncate(len);
+        self.noted.lock().truncate(len);
+        self.locked.fetch_min(len, Ordering::Relaxed);
     }
 }

@@ -227,6 +227,6 @@ impl Held {
         if context.txn.with(|txn| key.finds(txn, &parent))? {
             return Ok(false);
         }
-        Ok(!writer.children(&child, &key.slots, &self.values, 1)?.is_empty())
+        Ok(!writer.children(&child, &key.slots, &self.values, 1, true)?.is_empty())
     }
 }

@@ -1,6 +1,6 @@
 //! INSERT: rows from VALUES or a query, ON CONFLICT, RETURNING; and COPY's bulk form.
 //!
-//! An insert locks nothing; the absence of its keys is certified. ON CONFLICT DO UPDATE locks its arbiter's key before it looks,
+//! An insert locks its unique keys ([`super::claims`]), and their absence is certified. ON CONFLICT DO UPDATE locks its arbiter's key before it looks,
 //! so that writers of one hot key queue.
 
 use super::ahead::{self, AHEAD_ROWS};
@@ -266,7 +266,7 @@ impl Run<'_> {
         }
     }
 
-    /// DO NOTHING in a block: whether somebody has inserted a key of the row who had not committed when it was looked for.
+    /// DO NOTHING: whether somebody has inserted a key of the row who had not committed when it was looked for.
     fn is_late(
         &self,
         target: &Target,

@@ -1,7 +1,7 @@
 //! Writes of one row with all its index entries. Knows keys and uniqueness; what a row must satisfy besides is checked above.
 //!
 //! A uniqueness check is a certified read of the absence: two transactions that insert the same key cannot both commit, at any
-//! isolation level, and neither needs a lock meanwhile. (In a block they hold one, so that the second one waits: [`super::claims`].)
+//! isolation level, and neither needs a lock for that. (They hold one, so that the second one waits: [`super::claims`].)
 //!
 //! Invariants
 //! 1. Each function leaves the row and its entries in step (invariant 2 of [`super::table`]), or writes nothing.
@@ -92,6 +92,18 @@ impl RowImage {
             }
             _ => Ok(None),
         }
+    }
+
+    /// A key of this row is taken: see [`Claims::settle`].
+    pub(super) fn settle(
+        &self,
+        txn: &mut dyn Transaction,
+        access: &TableAccess,
+        taken: &Taken,
+        claims: &Claims,
+    ) -> Result<(), SqlError> {
+        let found = self.guarded(access).find(|(index, _)| *index == taken.index);
+        claims.settle(txn, found.map_or(&taken.row_key, |(_, key)| key), &taken.row_key)
     }
 
     /// The ordinal of the first unique key of this row that a load has already.
@@ -228,8 +240,13 @@ pub fn update(
             continue;
         }
         if let Some(Entry { key, .. }) = after.as_ref().filter(|entry| entry.guarded) {
-            let waited = claims.map_or(Ok(false), |claims| claims.wait_for_key(txn, key))?;
-            if waited || txn.get_certified(key)?.is_some() {
+            let waited = claims.map_or(Ok(false), |claims| claims.wait_for_key(txn, key, Some(access)))?;
+            if waited {
+                return Ok(Err(ordinal));
+            }
+            if let Some(found) = txn.get_certified(key)? {
+                let row_key = access.row_key_of_entry(key, &found)?;
+                claims.map_or(Ok(()), |claims| claims.settle(txn, key, &row_key))?;
                 return Ok(Err(ordinal));
             }
             if let Some(claims) = claims {
@@ -283,6 +300,7 @@ fn move_row(
         return Ok(Err(index));
     }
     if let Some(taken) = image.taken(txn, access, Some(old.key), |_| true)? {
+        claims.map_or(Ok(()), |claims| image.settle(txn, access, &taken, claims))?;
         return Ok(Err(taken.index));
     }
     if let Some(claims) = claims {

@@ -13,9 +13,9 @@ use super::write::{self, Old, RowImage, Touch};
 use crate::catalog::{Oid, ReferentialAction, Relation};
 use crate::context::StatementContext;
 use crate::plan::PlanContext;
-use crate::transaction::{LockMode, ScanRequest};
+use crate::transaction::{LockMode, LockWait, ScanRequest};
 use crate::types::{Row, Value};
-use crate::{SqlError, SqlState};
+use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -25,6 +25,8 @@ use std::sync::Arc;
 pub(crate) const CASCADE_DEPTH_MAX: usize = 64;
 /// Rows fetched at a time when referencing rows are looked for.
 const CHILD_CHUNK_ROWS: usize = 256;
+/// So many rows that point at one are waited for, one after the other, before it is refused.
+const CHILDREN_WAITED_MAX: usize = 256;
 
 /// The writes of one running statement.
 pub struct Writer<'a> {
@@ -96,14 +98,15 @@ impl<'a> Writer<'a> {
             if waited.is_some() {
                 return Ok(waited);
             }
-            let taken = image.taken(txn, &target.access, None, |_| true)?.map(|taken| taken.index);
-            if taken.is_none() {
-                if let Some(claims) = claims {
-                    claims.note(&target.access, &image);
-                }
-                image.put(txn, &target.access)?;
+            if let Some(taken) = image.taken(txn, &target.access, None, |_| true)? {
+                claims.map_or(Ok(()), |claims| image.settle(txn, &target.access, &taken, claims))?;
+                return Ok(Some(taken.index));
             }
-            Ok::<_, SqlError>(taken)
+            if let Some(claims) = claims {
+                claims.note(&target.access, &image);
+            }
+            image.put(txn, &target.access)?;
+            Ok::<_, SqlError>(None)
         })?;
         match taken {
             Some(index) => Err(target.unique_violation(index, row, &self.context.settings)),
@@ -210,7 +213,9 @@ impl<'a> Writer<'a> {
             let inbound = &gone.target.inbound[gone.key];
             let child = self.related(inbound.child)?;
             let slots = child_slots(&child, inbound)?;
-            let Some((_, row)) = self.children(&child, &slots, &gone.values, 1)?.pop() else { continue };
+            self.wait_for_child(&child, &slots, &gone.values)?;
+            let Some((row_key, row)) = self.children(&child, &slots, &gone.values, 1, true)?.pop() else { continue };
+            self.settle_child(&row_key)?;
             let settings = &self.context.settings;
             let error = || inbound.violation(&gone.target.access, &child.access.table, &gone.values, settings);
             let outbound = child.outbound.iter().find(|outbound| outbound.id == inbound.key.id).ok_or_else(error)?;
@@ -226,10 +231,49 @@ impl<'a> Writer<'a> {
     fn restrict(&mut self, target: &Arc<Target>, inbound: &Inbound, row: &[Value]) -> Result<(), SqlError> {
         let Some(values) = inbound.values(row) else { return Ok(()) };
         let child = self.related(inbound.child)?;
-        if self.children(&child, &child_slots(&child, inbound)?, &values, 1)?.is_empty() {
-            return Ok(());
-        }
+        let slots = child_slots(&child, inbound)?;
+        self.wait_for_child(&child, &slots, &values)?;
+        let Some((row_key, _)) = self.children(&child, &slots, &values, 1, true)?.pop() else { return Ok(()) };
+        self.settle_child(&row_key)?;
         Err(inbound.violation(&target.access, &child.access.table, &values, &self.context.settings))
+    }
+
+    /// Whether the statement is one of several of a READ COMMITTED transaction: repeated, it keeps what was read certified. If that changes while it is waited for, the whole
+    /// transaction is refused; so a look that promises nothing finds who is to be waited for first.
+    fn is_repeated_in_place(&self) -> bool {
+        let lone = self.context.claims.as_ref().is_none_or(|claims| claims.are_lone());
+        !lone && self.context.modes.isolation == "read committed"
+    }
+
+    /// Before rows that point at what goes are looked for: whoever deletes one is waited for.
+    fn wait_for_child(&self, child: &Target, slots: &[usize], values: &[Value]) -> Result<(), SqlError> {
+        let mut held = None;
+        for _ in 0..CHILDREN_WAITED_MAX {
+            if !self.is_repeated_in_place() {
+                return Ok(());
+            }
+            let Some((row_key, _)) = self.children(child, slots, values, 1, false)?.pop() else { return Ok(()) };
+            if held.as_ref() == Some(&row_key) {
+                return Ok(());
+            }
+            self.hold_child(&row_key)?;
+            held = Some(row_key);
+        }
+        Ok(())
+    }
+
+    /// A row points at what goes: the same, where the statement is repeated with all that it has read.
+    fn settle_child(&self, row_key: &Bytes) -> Result<(), SqlError> {
+        if self.is_repeated_in_place() { Ok(()) } else { self.hold_child(row_key) }
+    }
+
+    fn hold_child(&self, row_key: &Bytes) -> Result<(), SqlError> {
+        let locked = self.context.txn.with(|txn| match txn.lock_as(row_key, LockMode::KeyShare, LockWait::Wait) {
+            // Something else has changed; that it points there comes first.
+            Err(KvError::Restart { .. }) if txn.present(row_key)? => Ok(true),
+            other => other,
+        });
+        Ok(locked.map(drop)?)
     }
 
     /// Does what a foreign key says about the rows that point at a row that went (`new` is `None`) or changed.
@@ -266,11 +310,20 @@ impl<'a> Writer<'a> {
         let child = self.related(inbound.child)?;
         let slots = child_slots(&child, inbound)?;
         let touch = Touch::new(&child.access, &slots);
-        for (row_key, row) in self.children(&child, &slots, &values, usize::MAX)? {
+        let mode = match (action, new) {
+            (ReferentialAction::Cascade, None) => LockMode::Update,
+            _ => LockMode::NoKeyUpdate,
+        };
+        if self.is_repeated_in_place() {
+            self.lock_children(&self.children(&child, &slots, &values, usize::MAX, false)?, mode)?;
+        }
+        let children = self.children(&child, &slots, &values, usize::MAX, true)?;
+        self.lock_children(&children, mode)?;
+        for (row_key, row) in &children {
             // An action before this one may have moved the row.
-            let Some(stored) = self.context.txn.with(|txn| txn.get_certified(&row_key))? else { continue };
+            let Some(stored) = self.context.txn.with(|txn| txn.get_certified(row_key))? else { continue };
             if action == ReferentialAction::Cascade && new.is_none() {
-                self.delete(&child, &row_key, &row)?;
+                self.delete(&child, row_key, row)?;
                 continue;
             }
             let mut changed = row.clone();
@@ -292,12 +345,23 @@ impl<'a> Writer<'a> {
                 };
             }
             child.access.generate(Some(&touch.changed), &mut changed)?;
-            self.update(&child, &touch, &Old { key: &row_key, stored: &stored, row: &row }, &changed)?;
+            self.update(&child, &touch, &Old { key: row_key, stored: &stored, row }, &changed)?;
         }
         self.depth -= 1;
         if action == ReferentialAction::SetDefault {
             // A row whose default is what it held still points at what went.
             self.keep_gone(target, key, values)?;
+        }
+        Ok(())
+    }
+
+    /// Locks rows that an action is about to change: whoever changes one is waited for.
+    fn lock_children(&self, children: &[(Bytes, Row)], mode: LockMode) -> Result<(), SqlError> {
+        for next in children.chunks(AHEAD_ROWS) {
+            ahead::locks(next.iter().map(|(key, _)| key.clone()), mode, &self.context.txn);
+            for (row_key, _) in next {
+                self.context.txn.with(|txn| txn.lock_as(row_key, mode, LockWait::Wait))?;
+            }
         }
         Ok(())
     }
@@ -322,13 +386,14 @@ impl<'a> Writer<'a> {
         Ok(target)
     }
 
-    /// Rows whose foreign key, in these slots, holds these values: their keys and all their columns.
+    /// Rows whose foreign key, in these slots, holds these values: their keys and all their columns. `certified`: for good; else by a look that promises nothing.
     pub(super) fn children(
         &self,
         child: &Target,
         slots: &[usize],
         values: &[Value],
         limit: usize,
+        certified: bool,
     ) -> Result<Vec<(Bytes, Row)>, SqlError> {
         let access = &child.access;
         let all: Vec<usize> = (0..access.columns.len()).collect();
@@ -346,7 +411,10 @@ impl<'a> Writer<'a> {
         let mut out = Vec::new();
         while let Some(span) = rest.take() {
             let request = ScanRequest { span, reverse: false, limit: chunk_rows };
-            let chunk = self.context.txn.with(|txn| txn.scan_certified(&request))?;
+            let chunk = self.context.txn.with(|txn| match certified {
+                true => txn.scan_certified(&request),
+                false => txn.peek_scan(&request),
+            })?;
             rest = chunk.rest;
             if index != 0 {
                 let rows = chunk.rows.iter().map(|(key, value)| access.row_key_of_entry(key, value));
@@ -358,7 +426,10 @@ impl<'a> Writer<'a> {
                     (key, Some(value))
                 } else {
                     let row_key = access.row_key_of_entry(&key, &value)?;
-                    let stored = self.context.txn.with(|txn| txn.get_certified(&row_key))?;
+                    let stored = self.context.txn.with(|txn| match certified {
+                        true => txn.get_certified(&row_key),
+                        false => txn.peek(&row_key),
+                    })?;
                     (row_key, stored)
                 };
                 let Some(stored) = stored else { continue };
