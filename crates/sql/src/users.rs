@@ -21,7 +21,8 @@
 //! 3. A transaction that writes by a token already is not kept out by it.
 //! 4. Of a change that announces and looks for users, and a session that says that it is one and looks for announcements, one sees the other. A change that has found none says that it goes on and looks
 //!    once more; who becomes a user after that is repeated ([`Endings::has_missed`]).
-//! 5. What is announced is taken back when the statement has ended: in a transaction of its own with the commit.
+//! 5. Who would write by a snapshot from before the end of a change takes a new one first, where the level allows it ([`Endings::ended`]).
+//! 6. What is announced is taken back when the statement has ended: in a transaction of its own with the commit.
 //!
 //! # Caveats
 //! Who only reads is not waited for (at READ COMMITTED the next statement sees the table as it is then). Sessions of other nodes are asked and waited for, and not kept out. Schemas that are renamed end the tokens of their tables without a wait. A
@@ -33,7 +34,7 @@ use crate::transaction::{Interrupt, Wait, Waiting};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long other nodes may take to say who theirs are, microseconds.
@@ -50,6 +51,8 @@ type Announced = BTreeMap<Bytes, BTreeMap<u64, bool>>;
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
     any: AtomicBool,
+    /// Statements that had announced something and are over.
+    ended: AtomicU64,
     announced: Mutex<Announced>,
     fewer: Condvar,
 }
@@ -83,6 +86,7 @@ impl Endings {
 
     /// The session's change has ended.
     pub fn withdraw(&self, session: u64) {
+        self.ended.fetch_add(1, Ordering::SeqCst);
         let mut announced = self.announced.lock();
         announced.retain(|_, sessions| {
             sessions.remove(&session);
@@ -90,6 +94,11 @@ impl Endings {
         });
         self.any.store(!announced.is_empty(), Ordering::SeqCst);
         self.fewer.notify_all();
+    }
+
+    /// How many changes that were announced are over: a snapshot that was taken after this was asked sees what those have done.
+    pub fn ended(&self) -> u64 {
+        self.ended.load(Ordering::SeqCst)
     }
 
     /// Before a session writes by tokens: waits for changes of others that are about to end one by which its transaction does not write yet. Gives whether it has waited: then what it

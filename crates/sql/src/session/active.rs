@@ -48,6 +48,8 @@ pub(super) struct Active {
     pub(super) began_us: i64,
     /// When its snapshot was taken, on the clock for timeouts: at its beginning, under READ COMMITTED at its last statement.
     pub(super) snapshot_us: i64,
+    /// How many changes had ended that were announced to writers, before that.
+    pub(super) endings: u64,
     pub(super) savepoints: Vec<Savepoint>,
     /// READ COMMITTED: before its first statement.
     pub(super) beginning: Option<u32>,
@@ -126,7 +128,9 @@ impl Active {
             by.db.endings.keep_out(by.session, uses.tokens(), relied, begin_wait)
         };
         let again = || KvError::Restart { reason: "a table was changed at this moment".into(), key: None };
-        if writes && wait(&self.noted) && (self.statements == 0 || self.isolation == Isolation::ReadCommitted) {
+        // By a snapshot from before a change the token is still what it was: that would show at the commit.
+        let of_before = writes && (wait(&self.noted) | (by.db.endings.ended() != self.endings));
+        if of_before && (self.statements == 0 || self.isolation == Isolation::ReadCommitted) {
             return Err(again().into());
         }
         self.catalog.rely(uses.tokens(), writes)?;
@@ -354,6 +358,7 @@ impl Session {
             && active.isolation == Isolation::ReadCommitted
             && active.as_of.is_none()
         {
+            active.endings = self.db.endings.ended();
             active.txn.with(|t| t.begin_statement())?;
             // What only reads rely on is forgotten with the reads.
             active.relied.retain(|(_, writes)| *writes);
@@ -420,6 +425,7 @@ impl Session {
     }
 
     fn begin(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<Active, SqlError> {
+        let endings = self.db.endings.ended();
         let as_of = match as_of {
             Some(time) => Some(time),
             None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a, None)).transpose()?,
@@ -473,6 +479,7 @@ impl Session {
             as_of,
             began_us,
             snapshot_us: self.db.kv.monotonic_us(),
+            endings,
             savepoints: Vec::new(),
             beginning,
             statements: 0,
@@ -518,7 +525,7 @@ impl Session {
             (active.txn, active.view, active.catalog) = (fresh.txn, fresh.view, fresh.catalog);
             (active.number, active.looked_at, active.relied) = (fresh.number, fresh.looked_at, Vec::new());
             (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
-            (active.as_of, active.beginning) = (fresh.as_of, fresh.beginning);
+            (active.as_of, active.beginning, active.endings) = (fresh.as_of, fresh.beginning, fresh.endings);
             active.isolation = fresh.isolation;
             (active.unreached, active.presumed) = (fresh.unreached, false);
         }
