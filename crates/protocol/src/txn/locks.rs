@@ -351,8 +351,12 @@ impl LockTable {
         if !contended {
             let others = self.runs.shown(from, max + 1, |key| is_shown(key) && !self.keys.contains_key(key));
             let others = others.into_iter().filter(|(key, _, _)| skipped == 0 || *key != from);
-            let shown = |(key, txn, mode): (&[u8], TxnId, LockMode)| {
-                ShownLock { key: Bytes::copy_from_slice(key), txn, mode, granted: true, before: Vec::new() }
+            let shown = |(key, txn, mode): (&[u8], TxnId, LockMode)| ShownLock {
+                key: Bytes::copy_from_slice(key),
+                txn,
+                mode,
+                granted: true,
+                before: Vec::new(),
             };
             found.extend(others.map(shown));
             // Those of one key stand together already, in their order.

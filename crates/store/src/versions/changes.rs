@@ -38,9 +38,16 @@ impl<E: Engine> Versions<E> {
         if lo >= hi {
             return Ok(None);
         }
-        for layer in self.layers.read().newest_first() {
-            if let Some(ts) = layer.between(key, lo, hi) {
-                return Ok(Some(ts));
+        {
+            let layers = self.layers.read();
+            // Who commits asks about the last milliseconds, of new entries of indexes mostly, of which no cache knows.
+            if let Some(known) = layers.recent.between(key, lo, hi) {
+                return Ok(known);
+            }
+            for layer in layers.newest_first() {
+                if let Some(ts) = layer.between(key, lo, hi) {
+                    return Ok(Some(ts));
+                }
             }
         }
         let prefix = prefix_of(key);

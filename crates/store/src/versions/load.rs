@@ -92,6 +92,8 @@ impl<E: Engine> Versions<E> {
         let newest: Vec<_> = ends.iter().map(|(prefix, ..)| (*prefix, ts)).collect();
         let spans: Vec<_> = ends.iter().map(|(_, least, greatest)| (least.clone(), greatest.clone())).collect();
         self.prefixes.write().widen(newest.into_iter(), ends, ts);
+        // Who asks what changed before it has to look in the engine.
+        self.layers.write().recent.pass(ts);
         let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len() + ENTRY_BYTES).sum();
         let mut changes = some(rows).flat_map(|rows| together(ts, rows));
         self.engine.ingest(Tree::Present, bytes, &mut changes)?;

@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 
 /// Writes remembered.
 pub(super) const WRITES_MAX: usize = 8192;
+/// Where so many are newer than what is asked, one key is looked for elsewhere: a search in memory costs about as much.
+const LOOKED_AT_MAX: usize = 64;
 
 struct Write {
     /// A copy: it is kept for longer than what it may be a slice of.
@@ -53,7 +55,7 @@ impl Recent {
         self.writes.push_back(Write { key: Key::from_slice(key), ts, greatest });
     }
 
-    /// A write that would be forgotten at once, for those that are pushed after it.
+    /// A write that would be forgotten at once, for those that are pushed after it; or several of one time, that came past the log.
     pub fn pass(&mut self, ts: Timestamp) {
         self.forgotten = self.forgotten.max(ts);
         self.arrived += 1;
@@ -77,6 +79,23 @@ impl Recent {
         self.writes.back().map_or(self.forgotten, |last| last.greatest.max(self.forgotten))
     }
 
+    /// When a key was written in `(lo, hi]` the last time; `None`: it cannot tell, or not soon.
+    pub fn between(&self, key: &[u8], lo: Timestamp, hi: Timestamp) -> Option<Option<Timestamp>> {
+        if self.forgotten > lo {
+            return None;
+        }
+        let mut newest = None;
+        for (looked_at, write) in self.writes.iter().rev().take_while(|write| write.greatest > lo).enumerate() {
+            if looked_at >= LOOKED_AT_MAX {
+                return None;
+            }
+            if write.ts > lo && write.ts <= hi && write.key[..] == *key {
+                newest = newest.max(Some(write.ts));
+            }
+        }
+        Some(newest)
+    }
+
     /// The newest write of a key of `span` in `(lo, hi]`, and its key; `None`: it cannot tell.
     pub fn between_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<Option<(Bytes, Timestamp)>> {
         if self.forgotten > lo {
@@ -88,5 +107,37 @@ impl Recent {
         });
         let newest = within.max_by_key(|write| write.ts);
         Some(newest.map(|write| (Bytes::copy_from_slice(&write.key), write.ts)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever it tells of a key is what all writes say, in any order of their times.
+        #[test]
+        fn what_is_told_of_a_key_is_what_was_written(
+            writes in prop::collection::vec((0u8..5, 1u64..40, any::<bool>()), 0..90),
+            forgotten in 0u64..20, key in 0u8..5, lo in 0u64..40, hi in 0u64..45,
+        ) {
+            let ts = Timestamp::from_u64;
+            let mut recent = Recent::after(ts(forgotten));
+            let mut all = Vec::new();
+            for (key, at, listed) in writes {
+                let at = at + forgotten;
+                match listed || all.len() < 80 {
+                    true => recent.push(&Bytes::from(vec![key]), ts(at)),
+                    false => recent.pass(ts(at)),
+                }
+                all.push((key, at));
+            }
+            let told = recent.between(&[key], ts(lo), ts(hi));
+            let newest = all.iter().filter(|(of, at)| *of == key && *at > lo && *at <= hi).map(|(_, at)| ts(*at)).max();
+            let knows = recent.forgotten <= ts(lo);
+            let newer = recent.writes.iter().rev().take_while(|write| write.greatest > ts(lo)).count();
+            prop_assert_eq!(told, (knows && newer <= LOOKED_AT_MAX).then_some(newest));
+        }
     }
 }
