@@ -25,15 +25,15 @@ impl Aggregate {
     pub fn new(function: Function, argument: Option<Expr>) -> Option<Aggregate> {
         use SqlType::*;
         let ty = argument.as_ref().map_or(Int8, Expr::ty);
-        let runs = match (function, &ty) {
-            (Function::Count, _) => true,
-            (Function::Sum | Function::Avg, Int2 | Int4 | Int8 | Numeric(_) | Float4 | Float8) => true,
-            (Function::Min | Function::Max, Int2 | Int4 | Int8 | Float4 | Float8 | Numeric(_)) => true,
-            (Function::Min | Function::Max, Date | Time(_) | Timestamp(_) | Timestamptz(_) | Interval(_)) => true,
-            (Function::Min | Function::Max, Text | Varchar(_) | Name | Unknown | Char(_) | Oid | Bytea) => true,
-            (Function::BoolAnd | Function::BoolOr, Bool) => true,
-            _ => false,
-        };
+        let runs = matches!(
+            (function, &ty),
+            (Function::Count, _)
+                | (Function::Sum | Function::Avg, Int2 | Int4 | Int8 | Numeric(_) | Float4 | Float8)
+                | (Function::Min | Function::Max, Int2 | Int4 | Int8 | Float4 | Float8 | Numeric(_))
+                | (Function::Min | Function::Max, Date | Time(_) | Timestamp(_) | Timestamptz(_) | Interval(_))
+                | (Function::Min | Function::Max, Text | Varchar(_) | Name | Unknown | Char(_) | Oid | Bytea)
+                | (Function::BoolAnd | Function::BoolOr, Bool)
+        );
         runs.then_some(Aggregate { function, argument, ty })
     }
 
@@ -91,17 +91,13 @@ impl Accumulator {
         self.count += 1;
         match self.function {
             Function::Sum | Function::Avg => self.total.add(&value)?,
-            Function::Min | Function::BoolAnd => {
-                if self.count == 1 || value.compare(&self.best, &self.ty).is_lt() {
-                    self.keep(value.into_owned());
-                }
+            Function::Min | Function::BoolAnd if self.count == 1 || value.compare(&self.best, &self.ty).is_lt() => {
+                self.keep(value.into_owned());
             }
-            Function::Max | Function::BoolOr => {
-                if self.count == 1 || value.compare(&self.best, &self.ty).is_gt() {
-                    self.keep(value.into_owned());
-                }
+            Function::Max | Function::BoolOr if self.count == 1 || value.compare(&self.best, &self.ty).is_gt() => {
+                self.keep(value.into_owned());
             }
-            // A count; there are no others: see [`Aggregate::new`].
+            // A count, or nothing better; there are no others: see [`Aggregate::new`].
             _ => {}
         }
         Ok(())
