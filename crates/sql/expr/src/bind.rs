@@ -1,5 +1,7 @@
 //! From the syntax tree to bound expressions.
 
+pub mod element;
+
 use super::coerce::coerce;
 use super::fold::{fold, settle};
 use super::{Expr, Parameters, Scope, bind_function, bind_operator, resolve};
@@ -401,10 +403,27 @@ impl Binder<'_> {
     }
 
     fn subscripts(&mut self, root: &ast::Expr, chain: &[ast::AccessExpr]) -> Result<Expr, BindError> {
-        let array = self.expr(root)?;
+        // The library reads `t.column[1]` as a chain that begins at t.
+        let mut parts = match root {
+            ast::Expr::Identifier(ident) => vec![ident.clone()],
+            ast::Expr::CompoundIdentifier(parts) => parts.clone(),
+            _ => Vec::new(),
+        };
+        let mut chain = chain;
+        while let (false, [ast::AccessExpr::Dot(ast::Expr::Identifier(field)), rest @ ..]) = (parts.is_empty(), chain) {
+            parts.push(field.clone());
+            chain = rest;
+        }
+        let array = if parts.len() > 1 { self.column(&parts)? } else { self.expr(root)? };
+        if chain.is_empty() {
+            return Ok(array);
+        }
         let mut bounds = Vec::new();
+        // Which of them are no slices.
+        let mut alone = Vec::new();
         let mut is_slice = false;
         for access in chain {
+            alone.push(matches!(access, ast::AccessExpr::Subscript(ast::Subscript::Index { .. })));
             match access {
                 ast::AccessExpr::Subscript(ast::Subscript::Index { index }) => bounds.push((None, Some(index))),
                 ast::AccessExpr::Subscript(ast::Subscript::Slice { lower_bound, upper_bound, stride: None }) => {
@@ -428,17 +447,7 @@ impl Binder<'_> {
                 }
                 Ok(value)
             }
-            SqlType::Array(_) => match bounds.as_slice() {
-                [(low, high)] => {
-                    let mut bound = |edge: &Option<&ast::Expr>| match edge {
-                        Some(edge) => self.expr(edge),
-                        None => Ok(Expr::Literal(Value::Null, SqlType::Int4)),
-                    };
-                    let args = vec![array, bound(low)?, bound(high)?];
-                    bind_function::call(self, "array_slice", args)
-                }
-                _ => Err(SqlError::unsupported("a slice of several dimensions").into()),
-            },
+            SqlType::Array(_) => element::slice(self, array, &bounds, &alone),
             ty => Err(SqlError::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!("cannot subscript type {ty} because it does not support subscripting"),

@@ -39,6 +39,7 @@ pub use scope::{hidden_relation, missing_relation};
 mod tests;
 
 pub use analysis::{conjunction, split_conjuncts};
+pub use bind::element;
 pub use bind::{BindContext, BindError, bind, bind_condition, bind_lazily};
 pub use bind_operator::argument_of_all;
 pub use bind_operator::operator_named;

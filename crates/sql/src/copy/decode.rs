@@ -103,6 +103,9 @@ impl CopyFormat {
     }
 
     fn decode_csv(&self, line: &[u8], context: &CastContext<'_>, row: &mut Vec<Value>) -> Result<(), SqlError> {
+        if line.is_empty() && self.columns.is_empty() {
+            return Ok(());
+        }
         let mut at = 0;
         loop {
             let (field, quoted, next) = self.csv_field(line, at)?;

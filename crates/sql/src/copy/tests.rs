@@ -47,6 +47,15 @@ fn read(format: &CopyFormat, input: &[u8], chunk: usize) -> Vec<String> {
 }
 
 #[test]
+fn a_row_of_no_columns_is_an_empty_line() {
+    for csv in [false, true] {
+        let options = CopyOptions { layout: layout(csv), ..CopyOptions::default() };
+        let none = CopyFormat::new(&options, Vec::new()).unwrap();
+        assert_eq!(read(&none, b"\n\nx\n", 1), ["", "", "extra data after last expected column COPY line 3."]);
+    }
+}
+
+#[test]
 fn text_is_read_whatever_the_chunks() {
     let text = format(false, |_| {});
     let input = b"1\tone\n2\t\\N\n3\ta\\tb\\\\\\x41\\101\n4\tline\\\nbreak\r\n5\t\n6\nx\ty\n7\ta\tb\n8\tlast\n\\.\n9\tignored\n";

@@ -3,7 +3,7 @@
 use super::Run;
 use super::column::{add_identity, refuse_pseudo};
 use super::expression::{column_at, mentions};
-use crate::catalog::{Collation, Column, Sequence, Table};
+use crate::catalog::{Collation, Column, Relation, Sequence, Table};
 use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
@@ -95,6 +95,9 @@ impl Run<'_> {
                     return Ok(());
                 }
                 let sequence = self.identity_sequence(&table, at)?;
+                // Its own default draws from it by another name.
+                let what = format!("sequence {}", sequence.name);
+                self.release_defaults(&Relation::Sequence(sequence.clone()), &what, false, &[])?;
                 table.columns[at].identity = None;
                 table.columns[at].owned_sequence = None;
                 self.touch().remove_relation(sequence.id)?;

@@ -217,6 +217,8 @@ impl Run<'_> {
             return Ok(());
         }
         self.notice(format!("drop cascades to view {}", view.name));
+        let what = format!("view {}", view.name);
+        self.release_defaults(&Relation::View(view.clone()), &what, true, together)?;
         self.touch().remove_relation(view.id)?;
         self.drop_views_of(view.id, &format!("view {}", view.name), true, together)
     }

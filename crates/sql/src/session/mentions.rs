@@ -146,11 +146,22 @@ fn relation_of<'v>(view: &'v View, name: &Name) -> Option<&'v Relation> {
     }
 }
 
+/// Functions of a name that PostgreSQL lets nobody call but its superuser, and that are not here: files, replication, statistics to be
+/// forgotten. Those are what tools revoke and grant, and what a dump has of a database whose administrator did so; the rest of what is
+/// not here nobody grants.
+fn restricted(name: &str) -> impl Iterator<Item = (char, &'static str)> {
+    let lines = include_str!("restricted_functions.tsv").lines();
+    lines.filter_map(move |line| {
+        line.split_once('\t').filter(|(known, _)| *known == name).map(|(_, types)| ('f', types))
+    })
+}
+
 /// 42883, 42725 or 42809 if there is no such function, or not one, or it is of another kind.
 fn check_routine(routine: &Routine) -> Result<(), SqlError> {
     let Routine { word, name, arguments } = routine;
     let here = name.schema.as_deref().is_none_or(|schema| schema == "pg_catalog" || schema == "public");
-    let all: Vec<(char, &str)> = names::routines(&name.name).filter(|_| here).collect();
+    let all = names::routines(&name.name).chain(restricted(&name.name));
+    let all: Vec<(char, &str)> = all.filter(|_| here).collect();
     if all.is_empty() && here && !by_name(&name.name).is_empty() && !matches!(*word, "procedure" | "aggregate") {
         // One of ours, which no list of PostgreSQL's knows.
         return Ok(());

@@ -3,6 +3,7 @@
 //! takes two quotes in a row, and one behind a backslash, for what is doubled already.
 
 use super::forms::{STAR, VARIADIC};
+use super::grouping::DISTINCT;
 use super::reshape::EXCLUDED;
 use crate::SqlError;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -130,6 +131,7 @@ enum Open {
 fn unmarked(text: &str) -> Result<String, SqlError> {
     let star = format!("\"{STAR}\"");
     let (variadic, excluded) = (format!("\"{VARIADIC}\"("), format!("\"{EXCLUDED}\"("));
+    let distinct = format!("\"{DISTINCT}\", ");
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
     let mut open = Vec::new();
@@ -162,6 +164,12 @@ fn unmarked(text: &str) -> Result<String, SqlError> {
                 out.push_str(&text[done..at]);
                 out.push('*');
                 at += star.len() - 1;
+                done = at + 1;
+            }
+            b'"' if text[at..].starts_with(&distinct) => {
+                out.push_str(&text[done..at]);
+                out.push_str("DISTINCT ");
+                at += distinct.len() - 1;
                 done = at + 1;
             }
             b'"' if text[at..].starts_with(&excluded) => {
@@ -234,6 +242,14 @@ mod tests {
             (
                 "select concat(variadic array[''')']), count(*) over (order by f(variadic a) rows 1 preceding exclude group)",
                 "SELECT concat(VARIADIC ARRAY[''')']), count(*) OVER (ORDER BY f(VARIADIC a) ROWS 1 PRECEDING EXCLUDE GROUP)",
+            ),
+            (
+                "select count(*), (t.*) is null from t group by distinct rollup(a), b having count(*) > 0",
+                "SELECT count(*), (ROW(t.*)) IS NULL FROM t GROUP BY DISTINCT ROLLUP (a), b HAVING count(*) > 0",
+            ),
+            (
+                "select j.a, j.* from t join u using (a, b) as j",
+                "SELECT a AS a, a AS a, b AS b FROM t JOIN u USING(a, b)",
             ),
             ("select (jsonb_each('{}')).*, (t).* from t", "SELECT (jsonb_each('{}')).*, t.* FROM t"),
             ("select concat(variadic array[')', 'it''s ('])", "SELECT concat(VARIADIC ARRAY[')', 'it''s ('])"),

@@ -27,7 +27,14 @@ fn strong_name(expr: &ast::Expr) -> Option<(String, bool)> {
         }
         E::TypedString(typed) => Some((type_name(&typed.data_type), false)),
         E::Interval(_) => Some(("interval".into(), false)),
-        E::CompoundFieldAccess { root, .. } => strong_name(root),
+        // The last field, behind which there may be subscripts.
+        E::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                ast::AccessExpr::Dot(E::Identifier(field)) => Some(fold(field)),
+                _ => None,
+            });
+            field.map_or_else(|| strong_name(root), |field| Some((field, true)))
+        }
         E::Case { else_result, .. } => match else_result.as_deref().and_then(strong_name) {
             Some((name, true)) => Some((name, true)),
             _ => Some(("case".into(), false)),

@@ -13,15 +13,22 @@
 //! (ORDER BY a RANGE '1'::float8 ..)    (ORDER BY a RANGE ('1'::float8) ..)
 //! (ORDER BY a ROWS .. EXCLUDE TIES)    (ORDER BY a, <mark>(3) ROWS ..): see [`excluded`]
 //! SELECT WHERE x, (SELECT)             SELECT <mark> WHERE x, (SELECT <mark>), until it is a tree: see [`mend`]
+//! GROUP BY DISTINCT a, b               GROUP BY <mark>, a, b: see [`super::grouping`]
+//! JOIN u USING (a) AS j                JOIN u USING (a, <mark j>), until it is a tree: see [`super::join_alias`]
+//! t.* IS NULL                          ROW(t.*) IS NULL: see [`super::whole_row`]
+//! SET a[1] = x                         see [`super::element`]
 //! ```
 //! Each is looked for by its words first, so a statement without them costs one pass over its tokens.
 
+use super::tokens::{ends_a_list, is, is_any, word};
+use super::{element, grouping, join_alias, whole_row};
 use crate::identifier::keyword::{self, Category};
 use sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Select, SelectItem, VisitMut, VisitorMut,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, OnConflictAction, OnInsert, Query, Select,
+    SelectItem, Statement, UpdateTableFromKind, VisitMut, VisitorMut,
 };
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use std::ops::ControlFlow;
 
 /// The function that marks the lower bound of BETWEEN SYMMETRIC: no text of a statement holds its name.
@@ -46,19 +53,14 @@ struct Words {
     symmetric: bool,
     values: bool,
     select: bool,
+    group: bool,
+    using: bool,
+    /// SET or INTO, and a bracket.
+    set: bool,
+    bracket: bool,
+    /// `.*`
+    star: bool,
     joins: usize,
-}
-
-fn is(token: Option<&TokenWithSpan>, word: &str) -> bool {
-    matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
-}
-
-fn is_any(token: Option<&TokenWithSpan>, words: &[&str]) -> bool {
-    words.iter().any(|word| is(token, word))
-}
-
-fn word(text: &str, span: Span) -> TokenWithSpan {
-    TokenWithSpan { token: Token::make_keyword(text), span }
 }
 
 /// Whether the tree must be mended too.
@@ -67,15 +69,23 @@ pub(super) type Marked = bool;
 /// The same statement in the library's forms.
 pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Marked) {
     let mut found = Words::default();
+    let mut period = false;
     for token in &tokens {
+        found.star |= period && token.token == Token::Mul;
+        found.bracket |= token.token == Token::LBracket;
+        period = token.token == Token::Period;
         let Token::Word(word) = &token.token else { continue };
         if word.quote_style.is_some() {
             continue;
         }
         let same = |other: &str| word.value.eq_ignore_ascii_case(other);
         match word.value.len() {
-            3 => found.lock |= same("FOR"),
+            3 => {
+                found.lock |= same("FOR");
+                found.set |= same("SET");
+            }
             4 => {
+                found.set |= same("INTO");
                 found.joins += usize::from(same("JOIN"));
                 found.like |= same("LIKE");
             }
@@ -83,6 +93,8 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Mark
                 found.fetch |= same("FETCH");
                 found.like |= same("ILIKE");
                 found.table |= same("TABLE");
+                found.group |= same("GROUP");
+                found.using |= same("USING");
             }
             6 => {
                 found.values |= same("VALUES");
@@ -98,8 +110,24 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Mark
         }
     }
     let mut marked = false;
+    if found.star {
+        tokens = whole_row::values(tokens);
+    }
+    if found.set && found.bracket {
+        (tokens, marked) = element::mark_targets(tokens);
+    }
     if found.select {
-        (tokens, marked) = empty_lists(tokens);
+        let empty;
+        (tokens, empty) = empty_lists(tokens);
+        marked |= empty;
+    }
+    if found.group {
+        tokens = grouping::mark(tokens);
+    }
+    if found.using {
+        let named;
+        (tokens, named) = join_alias::mark(tokens);
+        marked |= named;
     }
     if found.table {
         tokens = tables(tokens);
@@ -131,34 +159,6 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Mark
         marked |= symmetric;
     }
     (tokens, marked)
-}
-
-/// Whether no more of a select list can follow, with FROM left out.
-pub(super) fn ends_a_list(token: Option<&Token>) -> bool {
-    const CLAUSES: [&str; 15] = [
-        "WHERE",
-        "GROUP",
-        "HAVING",
-        "WINDOW",
-        "ORDER",
-        "LIMIT",
-        "OFFSET",
-        "FETCH",
-        "FOR",
-        "UNION",
-        "INTERSECT",
-        "EXCEPT",
-        "INTO",
-        "ON",
-        "RETURNING",
-    ];
-    match token {
-        None | Some(Token::RParen | Token::SemiColon | Token::EOF) => true,
-        Some(Token::Word(word)) => {
-            word.quote_style.is_none() && CLAUSES.iter().any(|clause| word.value.eq_ignore_ascii_case(clause))
-        }
-        _ => false,
-    }
 }
 
 /// A select list of nothing: the library reads it in front of FROM only.
@@ -700,10 +700,40 @@ struct Mend;
 impl VisitorMut for Mend {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        join_alias::resolve_order(query);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let is_mark =
             |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == NOTHING);
         select.projection.retain(|item| !is_mark(item));
+        join_alias::resolve(select);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<()> {
+        match statement {
+            Statement::Update(update) => {
+                update.assignments.iter_mut().for_each(element::mend);
+                join_alias::resolve_written(update, |update| match &mut update.from {
+                    Some(UpdateTableFromKind::AfterSet(tables)) => tables,
+                    _ => &mut [],
+                });
+            }
+            Statement::Delete(delete) => {
+                join_alias::resolve_written(delete, |delete| delete.using.as_deref_mut().unwrap_or_default());
+            }
+            Statement::Insert(insert) => {
+                if let Some(OnInsert::OnConflict(conflict)) = &mut insert.on
+                    && let OnConflictAction::DoUpdate(update) = &mut conflict.action
+                {
+                    update.assignments.iter_mut().for_each(element::mend);
+                }
+            }
+            _ => {}
+        }
         ControlFlow::Continue(())
     }
 

@@ -6,7 +6,7 @@ use super::ddl::Ddl;
 use super::name::Name;
 use super::reader::{Reader, word_of};
 use super::{Inference, Overriding};
-use super::{reach, reshape};
+use super::{reach, reshape, tokens};
 use crate::SqlError;
 use sqlparser::ast::{LockClause, LockType, ObjectName, Query, SetExpr, Statement};
 use sqlparser::keywords::Keyword;
@@ -93,7 +93,7 @@ fn refuse_bare_distinct(r: &Reader) -> Result<(), SqlError> {
             }
         }
     }
-    if r.is_word_at(n, "FROM") || reshape::ends_a_list(r.peek_nth(n)) { Err(r.error_at(r.at + n)) } else { Ok(()) }
+    if r.is_word_at(n, "FROM") || tokens::ends_a_list(r.peek_nth(n)) { Err(r.error_at(r.at + n)) } else { Ok(()) }
 }
 
 /// The statement's tokens as the library can read them.

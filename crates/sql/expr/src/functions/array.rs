@@ -73,7 +73,6 @@ pub(super) static TABLE: &[Function] = &[
     .lax(),
     Function::pure("array_fill", &[ELEMENT, Sig::ArrayOf(T::Int4)], ARRAY, array_fill).lax(),
     Function::pure("array_fill", &[ELEMENT, Sig::ArrayOf(T::Int4), Sig::ArrayOf(T::Int4)], ARRAY, array_fill).lax(),
-    Function::pure("array_slice", &[ARRAY, I4, I4], ARRAY, array_slice).lax(),
     Function::pure("@>", &[ARRAY, ARRAY], BOOL, |v, _| contains(array_at(v, 0)?, array_at(v, 1)?)),
     Function::pure("<@", &[ARRAY, ARRAY], BOOL, |v, _| contains(array_at(v, 1)?, array_at(v, 0)?)),
     Function::pure("&&", &[ARRAY, ARRAY], BOOL, |v, _| {
@@ -150,7 +149,7 @@ fn array_to_string(values: &[Value], arguments: &Arguments<'_>) -> R {
     Ok(out.into_value())
 }
 
-fn element_of(arguments: &Arguments<'_>) -> T {
+pub(super) fn element_of(arguments: &Arguments<'_>) -> T {
     match arguments.result {
         T::Array(element) => (**element).clone(),
         _ => T::Text,
@@ -177,7 +176,7 @@ fn append(array: &Value, item: &Value, arguments: &Arguments<'_>) -> R {
 }
 
 /// An array, if its last subscripts are numbers that can be given.
-fn shaped(element: T, dimensions: Vec<(i32, i32)>, values: Vec<Value>) -> R {
+pub(super) fn shaped(element: T, dimensions: Vec<(i32, i32)>, values: Vec<Value>) -> R {
     crate::types::check_bounds(&dimensions)?;
     Ok(Value::Array(Arc::new(Array { element, dimensions, values })))
 }
@@ -232,7 +231,7 @@ fn cat(left: &Value, right: &Value) -> R {
 }
 
 /// What its elements say, bytes.
-fn array_bytes(array: &Array) -> usize {
+pub(super) fn array_bytes(array: &Array) -> usize {
     array.values.iter().map(|item| ELEMENT_BYTES + value_bytes(item)).sum()
 }
 
@@ -295,23 +294,4 @@ fn array_fill(values: &[Value], arguments: &Arguments<'_>) -> R {
         return Ok(Value::Array(Array::from_values(element, vec![]).into()));
     }
     Ok(Value::Array(Arc::new(Array { element, dimensions, values: vec![item.clone(); total] })))
-}
-
-/// `array[low:high]`, an open end being NULL.
-fn array_slice(values: &[Value], _: &Arguments<'_>) -> R {
-    let Value::Array(array) = &values[0] else { return Ok(Value::Null) };
-    let empty = || Value::Array(Array::from_values(array.element.clone(), vec![]).into());
-    let Some(((length, lower), inner)) = array.dimensions.split_first() else { return Ok(empty()) };
-    let (first, last) = (i64::from(*lower), i64::from(*lower) + i64::from(*length) - 1);
-    let low = values[1].as_i64().unwrap_or(first).max(first);
-    let high = values[2].as_i64().unwrap_or(last).min(last);
-    if low > high {
-        return Ok(empty());
-    }
-    // The dimensions that have no bounds stay whole; all count from 1.
-    let each = inner.iter().map(|(length, _)| *length as usize).product::<usize>();
-    let values = array.values[(low - first) as usize * each..((high - first) as usize + 1) * each].to_vec();
-    let inner = inner.iter().map(|(length, _)| (*length, 1));
-    let dimensions = std::iter::once(((high - low + 1) as i32, 1)).chain(inner).collect();
-    Ok(Value::Array(Array { element: array.element.clone(), dimensions, values }.into()))
 }

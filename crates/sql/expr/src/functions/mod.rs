@@ -6,6 +6,7 @@ pub mod date;
 mod date_format;
 mod date_operators;
 pub mod digest;
+pub(super) mod element;
 mod json;
 mod math;
 mod number_format;
@@ -16,7 +17,7 @@ pub mod regexp;
 mod session;
 mod string;
 mod string_format;
-mod system;
+pub(super) mod system;
 mod uuid;
 pub(super) mod variadic;
 mod zone;
@@ -44,6 +45,7 @@ pub(super) static TABLES: &[&[Function]] = &[
     uuid::TABLE,
     json::TABLE,
     array::TABLE,
+    element::TABLE,
     system::TABLE,
     session::TABLE,
     catalog::TABLE,

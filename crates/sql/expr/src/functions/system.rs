@@ -15,6 +15,7 @@ const I8: Sig = Sig::Is(T::Int8);
 const CLASS: Sig = Sig::Is(T::Reg(RegKind::Class));
 
 pub(super) static TABLE: &[Function] = &[
+    Function::pure(NAMED_ROW, &[Sig::ArrayOf(T::Text), Sig::Any], Sig::Is(T::Record), named_row).lax().many(),
     Function::stable("current_database", &[], NAME, |_, a| Ok(Value::text(a.statement()?.settings.database.as_str()))),
     Function::stable("current_catalog", &[], NAME, |_, a| Ok(Value::text(a.statement()?.settings.database.as_str()))),
     Function::stable("current_user", &[], NAME, user),
@@ -55,6 +56,20 @@ fn set_sequence(values: &[Value], arguments: &Arguments<'_>, is_called: bool) ->
     let statement = arguments.statement()?;
     statement.modes.let_write("setval()")?;
     Ok(Value::Int8(statement.sequences.set(int_at(values, 0)? as u32, int_at(values, 1)?, is_called)?))
+}
+
+/// A row whose fields have names: those in the array. No text of a statement holds the name of this function.
+pub const NAMED_ROW: &str = "\0named row";
+
+fn named_row(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let names: Vec<&str> = match values.first() {
+        Some(Value::Array(names)) => names.values.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let fields = values.get(1..).unwrap_or_default();
+    let types = arguments.types.get(1..).unwrap_or_default();
+    let names = names.into_iter().map(str::to_owned).zip(types.iter().cloned()).collect();
+    Value::record(fields.to_vec(), Some(names))
 }
 
 fn user(_: &[Value], arguments: &Arguments<'_>) -> R {

@@ -16,6 +16,7 @@ use crate::expr::row_fields;
 use crate::identifier::fold;
 use crate::plan::select::fits_a_list;
 use crate::syntax::forms::spread;
+use crate::syntax::grouping::is_distinct;
 use crate::syntax::view::column_label;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
@@ -24,6 +25,7 @@ use sqlparser::ast::{
     SelectItemQualifiedWildcardKind, Visit, Visitor,
 };
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -267,11 +269,16 @@ impl Binder<'_> {
             GroupByWithModifier::GroupingSets(expr) => Some(expr),
             _ => None,
         });
-        let mut keys: Vec<Expr> = Vec::new();
+        let mut keys = Keys::default();
         // The product of what each element contributes.
         let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
         let mut special = false;
+        let mut distinct = false;
         for expr in exprs.iter().chain(modifiers) {
+            if is_distinct(expr) {
+                distinct = true;
+                continue;
+            }
             let alternatives: Vec<Vec<Expr>> = match expr {
                 Expr::GroupingSets(sets) => {
                     let mut all = Vec::with_capacity(sets.len());
@@ -302,17 +309,23 @@ impl Binder<'_> {
                     for key in alternative {
                         // Each is compared with the keys before it.
                         self.context.pace.step()?;
-                        longer.push(place_of_key(&mut keys, group_key(key, items, from)?));
+                        longer.push(keys.place(group_key(key, items, from)?, from)?);
                     }
                     next.push(longer);
                 }
             }
             sets = next;
         }
+        let keys = keys.exprs;
         if !special {
             return Ok((keys, Vec::new()));
         }
-        let masks = sets.iter().map(|set| (0..keys.len()).map(|key| set.contains(&key)).collect()).collect();
+        let mut masks: Vec<Vec<bool>> =
+            sets.iter().map(|set| (0..keys.len()).map(|key| set.contains(&key)).collect()).collect();
+        if distinct {
+            let mut seen = BTreeSet::new();
+            masks.retain(|mask| seen.insert(mask.clone()));
+        }
         Ok((keys, masks))
     }
 
@@ -665,11 +678,28 @@ fn group_key(expr: &Expr, items: &[Item], from: &Scope<'_>) -> Result<Expr, SqlE
     Ok(expr.clone())
 }
 
-fn place_of_key(keys: &mut Vec<Expr>, key: Expr) -> usize {
-    keys.iter().position(|known| *known == key).unwrap_or_else(|| {
-        keys.push(key);
-        keys.len() - 1
-    })
+/// Keys of a grouping, each once, whatever it is written as: `a` is `t.a`.
+#[derive(Default)]
+struct Keys {
+    exprs: Vec<Expr>,
+    /// What they mean, where that can be told.
+    texts: Vec<Option<String>>,
+}
+
+impl Keys {
+    fn place(&mut self, key: Expr, from: &Scope<'_>) -> Result<usize, SqlError> {
+        let text = canonical(&key, from)?;
+        let same = |place: &usize| match (&self.texts[*place], &text) {
+            (Some(known), Some(text)) => known == text,
+            _ => self.exprs[*place] == key,
+        };
+        if let Some(place) = (0..self.exprs.len()).find(same) {
+            return Ok(place);
+        }
+        self.exprs.push(key);
+        self.texts.push(text);
+        Ok(self.exprs.len() - 1)
+    }
 }
 
 /// Columns that depend on the keys: those of tables whose whole primary key is among them.

@@ -13,6 +13,7 @@ use crate::expr::{
 };
 use crate::identifier::fold;
 use crate::pg_catalog;
+use crate::syntax::element::Place;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, ObjectName, Query, VisitMut};
@@ -93,6 +94,17 @@ impl<'a> Analysis<'a> {
     /// Places of a joined row so far.
     pub fn width(&self) -> usize {
         self.scope.columns().len()
+    }
+
+    /// Whether a table has a column of this name.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        self.scope.columns().iter().any(|column| column.name == name && !column.qualified_only)
+    }
+
+    /// The columns of a relation.
+    pub(crate) fn columns_of(&self, relation: &str) -> Vec<String> {
+        let own = self.scope.columns().iter().filter(|column| column.relation == relation);
+        own.map(|column| column.name.clone()).collect()
     }
 
     /// Adds a column of an invented relation.
@@ -265,6 +277,12 @@ impl<'a> Analysis<'a> {
         let assigned = assign(expr, column, to, &mut self.parameters, &context)?;
         expr::settle(&assigned)?;
         Ok(assigned)
+    }
+
+    /// An array of the row with another element or slice.
+    pub(crate) fn assigned_at(&mut self, array: Expr, value: Expr, places: &[Place]) -> Planned<Expr> {
+        let context = bind_context(self.context);
+        Ok(expr::element::assigned(array, value, places, &self.scope, &mut self.parameters, &context)?)
     }
 
     /// An expression of a select list: what has no type yet is text.

@@ -19,8 +19,10 @@ use crate::exec::target::Target;
 use crate::exec::write::Touch;
 use crate::explain::Operator;
 use crate::expr::Expr;
+use crate::expr::element::type_at;
 use crate::identifier::fold;
 use crate::output::Field;
+use crate::syntax::element::{self, Place};
 use crate::syntax::marks::written;
 use crate::syntax::{Inference, Overriding};
 use crate::types::{SqlType, Value};
@@ -86,10 +88,10 @@ pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> 
     };
     let target = target(name, context)?;
     let table = &target.access.table;
-    let slots = columns(&insert, &target)?;
+    let given = columns(&insert, &target)?;
     let source = match query {
         None => Source::Values(vec![target.defaults.clone()]),
-        Some(query) => source(query, &slots, !insert.columns.is_empty(), &target, &mut analysis)?,
+        Some(query) => source(query, &given, !insert.columns.is_empty(), &target, &mut analysis)?,
     };
     let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
     let sources = [analysis.add_table(table, alias.as_deref(), target.access.clone(), &[])?];
@@ -128,30 +130,65 @@ fn refuse_dialects(insert: &ast::Insert) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Slots of the columns that the statement gives, in its order.
-fn columns(insert: &ast::Insert, target: &Target) -> Result<Vec<usize>, SqlError> {
+/// A column that the statement gives, or a part of it.
+struct Given {
+    slot: usize,
+    /// Of an array.
+    places: Option<Vec<Place>>,
+    /// Of the value.
+    ty: SqlType,
+}
+
+/// The columns that the statement gives, in its order.
+fn columns(insert: &ast::Insert, target: &Target) -> Result<Vec<Given>, SqlError> {
     let table = &target.access.table;
+    let whole = |slot: usize| Given { slot, places: None, ty: table.columns[slot].ty.clone() };
     if insert.columns.is_empty() {
-        return Ok((0..table.columns.len()).collect());
+        return Ok((0..table.columns.len()).map(whole).collect());
     }
-    let mut out = Vec::with_capacity(insert.columns.len());
+    let mut out: Vec<Given> = Vec::with_capacity(insert.columns.len());
     for name in &insert.columns {
         let slot = column_slot(table, name)?;
-        if out.contains(&slot) {
+        let places = element::of_column(name)?;
+        if out.iter().any(|other| other.slot == slot && (places.is_none() || other.places.is_none())) {
             return Err(SqlError::new(
                 SqlState::DUPLICATE_COLUMN,
                 format!("column \"{}\" specified more than once", table.columns[slot].name),
             ));
         }
-        out.push(slot);
+        out.push(match places {
+            None => whole(slot),
+            Some(places) => Given { slot, ty: type_at(&table.columns[slot].ty, &places)?, places: Some(places) },
+        });
     }
     Ok(out)
+}
+
+/// Puts a value into its column, or into its place in it.
+fn put(
+    given: &Given,
+    value: Expr,
+    table: &Table,
+    begun: &mut [bool],
+    out: &mut [Option<Expr>],
+    analysis: &mut Analysis<'_>,
+) -> Planned<()> {
+    let value = analysis.assign(value, &table.columns[given.slot].name, &given.ty)?;
+    let Some(places) = &given.places else {
+        out[given.slot] = Some(value);
+        return Ok(());
+    };
+    let nothing = Expr::Literal(Value::Null, table.columns[given.slot].ty.clone());
+    // The default is of a column of which nothing is given.
+    let before = if std::mem::replace(&mut begun[given.slot], true) { out[given.slot].take() } else { None };
+    out[given.slot] = Some(analysis.assigned_at(before.unwrap_or(nothing), value, places)?);
+    Ok(())
 }
 
 /// Where rows come from.
 fn source(
     query: &Query,
-    slots: &[usize],
+    given: &[Given],
     listed: bool,
     target: &Arc<Target>,
     analysis: &mut Analysis<'_>,
@@ -172,14 +209,14 @@ fn source(
         };
         let mut lengths = values.rows.iter().map(|row| row.content.len());
         let first = lengths.next().unwrap_or(0);
-        check_count(first, slots, listed)?;
+        check_count(first, given.len(), listed)?;
         if lengths.any(|length| length != first) {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length").into());
         }
-        let rows = values.rows.iter().map(|row| values_row(&row.content, slots, target, analysis));
+        let rows = values.rows.iter().map(|row| values_row(&row.content, given, target, analysis));
         return Ok(Source::Values(rows.collect::<Planned<_>>()?));
     }
-    from_query(query.clone(), slots, listed, target, analysis)
+    from_query(query.clone(), given, listed, target, analysis)
 }
 
 /// A copy without the rows, which may be many.
@@ -229,34 +266,37 @@ fn asks(expr: &ast::Expr) -> bool {
 /// One row of VALUES, by slot.
 fn values_row(
     row: &[ast::Expr],
-    slots: &[usize],
+    given: &[Given],
     target: &Target,
     analysis: &mut Analysis<'_>,
 ) -> Planned<Vec<Option<Expr>>> {
     let table = &target.access.table;
     let mut out = target.defaults.clone();
-    for (value, &slot) in row.iter().zip(slots) {
-        if is_default(value) || !takes_value(table, slot, analysis.context)? {
+    let mut begun = vec![false; out.len()];
+    for (value, given) in row.iter().zip(given) {
+        if is_default(value) && given.places.is_some() {
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot set an array element to DEFAULT").into());
+        }
+        if is_default(value) || !takes_value(table, given.slot, analysis.context)? {
             continue;
         }
-        let column = &table.columns[slot];
         let bound = analysis.bind_alone(value).map_err(|refusal| match refusal {
             Refusal::Engine("an aggregate function") => {
                 SqlError::new(SqlState::GROUPING_ERROR, "aggregate functions are not allowed in VALUES").into()
             }
             other => other,
         })?;
-        out[slot] = Some(analysis.assign(bound, &column.name, &column.ty)?);
+        put(given, bound, table, &mut begun, &mut out, analysis)?;
     }
     Ok(out)
 }
 
 /// 42601 unless there are as many values as columns. Without a list of columns there may be fewer.
-fn check_count(values: usize, slots: &[usize], listed: bool) -> Result<(), SqlError> {
-    if values > slots.len() {
+fn check_count(values: usize, columns: usize, listed: bool) -> Result<(), SqlError> {
+    if values > columns {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "INSERT has more expressions than target columns"));
     }
-    if values < slots.len() && listed {
+    if values < columns && listed {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "INSERT has more target columns than expressions"));
     }
     Ok(())
@@ -290,43 +330,43 @@ fn takes_value(table: &Table, slot: usize, context: &PlanContext) -> Result<bool
 /// INSERT .. SELECT, and VALUES with an ORDER BY or LIMIT.
 fn from_query(
     mut query: Query,
-    slots: &[usize],
+    given: &[Given],
     listed: bool,
     target: &Arc<Target>,
     analysis: &mut Analysis<'_>,
 ) -> Planned<Source> {
     let table = &target.access.table;
-    type_items(&mut query, slots, table)?;
+    type_items(&mut query, given)?;
     let materialise = reads(&query, &table.name, analysis.context);
     let statement = Statement::Query(Box::new(query));
     let mut context = analysis.context.clone();
     context.parameter_hints = analysis.hints();
     let plan = super::prepare(&statement, &statement.to_string(), &context)?;
     analysis.learn(plan.parameters());
-    check_count(plan.fields().len(), slots, listed)?;
+    check_count(plan.fields().len(), given.len(), listed)?;
     let mut columns = target.defaults.clone();
-    for (place, (field, &slot)) in plan.fields().iter().zip(slots).enumerate() {
-        if !takes_value(table, slot, analysis.context)? {
+    let mut begun = vec![false; columns.len()];
+    for (place, (field, given)) in plan.fields().iter().zip(given).enumerate() {
+        if !takes_value(table, given.slot, analysis.context)? {
             continue;
         }
-        let column = &table.columns[slot];
-        let given = Expr::Column { index: place, ty: field.ty.clone() };
-        columns[slot] = Some(analysis.assign(given, &column.name, &column.ty)?);
+        let value = Expr::Column { index: place, ty: field.ty.clone() };
+        put(given, value, table, &mut begun, &mut columns, analysis)?;
     }
     Ok(Source::Plan { plan, columns, materialise })
 }
 
 /// Bare literals and parameters of the select list take the type of the column that they fill.
-fn type_items(query: &mut Query, slots: &[usize], table: &Table) -> Result<(), SqlError> {
+fn type_items(query: &mut Query, given: &[Given]) -> Result<(), SqlError> {
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
-    for (item, &slot) in select.projection.iter_mut().zip(slots) {
+    for (item, given) in select.projection.iter_mut().zip(given) {
         let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return Ok(()) };
         let ast::Expr::Value(value) = &*expr else { continue };
         let open =
             matches!(value.value, ast::Value::Placeholder(_) | ast::Value::SingleQuotedString(_) | ast::Value::Null);
         if open {
             let literal = written(expr.clone())?;
-            *expr = scope::parse(&format!("CAST({literal} AS {})", scope::open_type(&table.columns[slot].ty)))?;
+            *expr = scope::parse(&format!("CAST({literal} AS {})", scope::open_type(&given.ty)))?;
         }
     }
     Ok(())

@@ -13,10 +13,12 @@ pub mod implied;
 mod inner;
 pub mod insert;
 pub mod located;
+pub mod locked;
 pub mod loops;
 pub mod modify;
 pub mod parts;
 pub mod refusal;
+mod returning;
 pub mod scope;
 pub mod select;
 mod setless;
@@ -180,6 +182,9 @@ fn or_without_locks(
 ) -> Result<Arc<dyn Plan>, SqlError> {
     match planned {
         Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
+            if let Some(tables) = locked::through(statement, context)? {
+                return prepare(&tables, &tables.to_string(), context);
+            }
             let lifted = parts::lift_locks(statement, &context.pace)?;
             let Some((query, with)) = lifted.as_ref().and_then(parts::with_of) else { return Err(error) };
             parts::prepare(query, with, &text(), context).map_err(|_| error)

@@ -22,9 +22,11 @@ use crate::exec::cursor::Level;
 use crate::exec::modify::{Action, Find, Modify};
 use crate::exec::target::Target;
 use crate::explain::Operator;
+use crate::expr::element::{is_assigned, type_at};
 use crate::expr::{Expr, conjunction};
 use crate::identifier::{fold, quote_identifier, quote_qualified};
 use crate::output::Field;
+use crate::syntax::element;
 use crate::syntax::marks::written;
 use crate::transaction::LockWait;
 use crate::types::SqlType;
@@ -255,40 +257,75 @@ pub(crate) fn bind_set(
     target: &Target,
     analysis: &mut Analysis<'_>,
 ) -> Planned<Vec<(usize, Expr)>> {
-    let table = &target.access.table;
     let mut out: Vec<(usize, Expr)> = Vec::new();
     for (name, value) in set {
-        let slot = column_slot(table, name)?;
-        let column = &table.columns[slot];
-        if out.iter().any(|(other, _)| *other == slot) {
-            return Err(SqlError::new(
-                SqlState::SYNTAX_ERROR,
-                format!("multiple assignments to same column \"{}\"", column.name),
-            )
-            .into());
-        }
-        let expr = if is_default(value) {
-            target.defaults[slot].clone().unwrap_or(Expr::Literal(crate::types::Value::Null, column.ty.clone()))
-        } else {
-            let kind = match (column.identity, &column.generated) {
-                (Some(Identity::Always), _) => Some("an identity column defined as GENERATED ALWAYS"),
-                (_, Some(_)) => Some("a generated column"),
-                _ => None,
-            };
-            if let Some(kind) = kind {
-                return Err(SqlError::new(
-                    SqlState(*b"428C9"),
-                    format!("column \"{}\" can only be updated to DEFAULT", column.name),
-                )
-                .detail(format!("Column \"{}\" is {kind}.", column.name))
-                .into());
-            }
+        set_one(name, value, target, analysis, &mut out, |value, column, ty, analysis| {
             let bound = analysis.bind(value)?;
-            analysis.assign(bound, &column.name, &column.ty)?
-        };
-        out.push((slot, expr));
+            analysis.assign(bound, column, ty)
+        })?;
     }
     Ok(out)
+}
+
+/// Binds one assignment of SET. `bind` brings its value to the type of what it is assigned to: the column, or an element of it.
+fn set_one<'a>(
+    name: &ObjectName,
+    value: &ast::Expr,
+    target: &Target,
+    analysis: &mut Analysis<'a>,
+    out: &mut Vec<(usize, Expr)>,
+    bind: impl FnOnce(&ast::Expr, &str, &SqlType, &mut Analysis<'a>) -> Planned<Expr>,
+) -> Planned<()> {
+    let table = &target.access.table;
+    let slot = column_slot(table, name)?;
+    let column = &table.columns[slot];
+    let part = element::assigned(value);
+    let before = out.iter().position(|(other, _)| *other == slot);
+    if let Some(before) = before
+        && (part.is_none() || !is_assigned(&out[before].1))
+    {
+        let message = format!("multiple assignments to same column \"{}\"", column.name);
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).into());
+    }
+    if let Some((value, _)) = &part
+        && is_default(value)
+    {
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot set an array element to DEFAULT").into());
+    }
+    if part.is_none() && is_default(value) {
+        let default = target.defaults[slot].clone();
+        out.push((slot, default.unwrap_or(Expr::Literal(crate::types::Value::Null, column.ty.clone()))));
+        return Ok(());
+    }
+    let kind = match (column.identity, &column.generated) {
+        (Some(Identity::Always), _) => Some("an identity column defined as GENERATED ALWAYS"),
+        (_, Some(_)) => Some("a generated column"),
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        return Err(SqlError::new(
+            SqlState(*b"428C9"),
+            format!("column \"{}\" can only be updated to DEFAULT", column.name),
+        )
+        .detail(format!("Column \"{}\" is {kind}.", column.name))
+        .into());
+    }
+    let Some((value, places)) = part else {
+        out.push((slot, bind(value, &column.name, &column.ty, analysis)?));
+        return Ok(());
+    };
+    let ty = type_at(&column.ty, &places)?;
+    let value = bind(value, &column.name, &ty, analysis)?;
+    // The table that is written stands first in the row.
+    let column = Expr::Column { index: slot, ty: column.ty.clone() };
+    match before {
+        Some(before) => {
+            let array = std::mem::replace(&mut out[before].1, column);
+            out[before].1 = analysis.assigned_at(array, value, &places)?;
+        }
+        None => out.push((slot, analysis.assigned_at(column, value, &places)?)),
+    }
+    Ok(())
 }
 
 /// Plans by nested loops.
@@ -395,15 +432,14 @@ fn by_query(
     if let Some(assignments) = &shape.set {
         for (name, value) in assignments {
             refuse_sets(*value, "UPDATE")?;
-            let bound = match bind_set(&[(*name, *value)], &target, &mut analysis) {
-                Ok(mut bound) => bound.remove(0),
-                Err(error) => {
+            set_one(name, value, &target, &mut analysis, &mut set, |value, column, ty, analysis| {
+                let bound = analysis.bind(value).and_then(|bound| analysis.assign(bound, column, ty));
+                bound.or_else(|error| {
                     let (value, number) = assignment::plain(value);
                     shared.extend(number.map(|number| (list.len(), number)));
-                    located_value(name, &value, &target, &mut analysis, &mut list, width, error)?
-                }
-            };
-            set.push(bound);
+                    located_value(&value, column, ty, analysis, &mut list, width, error)
+                })
+            })?;
         }
     }
     let sources: Vec<Source> = vec![source];
@@ -447,26 +483,24 @@ fn by_query(
 
 /// A value of SET that only the query can compute: a column behind the target's, given by the query.
 fn located_value(
-    name: &ObjectName,
     value: &ast::Expr,
-    target: &Target,
+    column: &str,
+    ty: &SqlType,
     analysis: &mut Analysis<'_>,
     list: &mut Vec<String>,
     width: usize,
     error: Refusal,
-) -> Planned<(usize, Expr)> {
-    let slot = column_slot(&target.access.table, name)?;
+) -> Planned<Expr> {
     // The key stands before them.
     let place = width + list.len() - 1;
-    let column = &target.access.table.columns[slot];
     if let Refusal::Wrong(error) = &error
         && !matches!(error.state, SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE)
     {
         return Err(error.as_ref().clone().into());
     }
     // The cast gives the query's literals and parameters the column's type.
-    let open = scope::open_type(&column.ty);
+    let open = scope::open_type(ty);
     list.push(format!("CAST({} AS {open})", written(value.clone())?));
     let given = Expr::Column { index: place, ty: open };
-    Ok((slot, analysis.assign(given, &column.name, &column.ty)?))
+    analysis.assign(given, column, ty)
 }

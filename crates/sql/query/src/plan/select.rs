@@ -6,6 +6,7 @@ use super::grouping;
 use super::inner;
 use super::loops::{self, Goal, Loops, Source};
 use super::refusal::{Planned, Refusal};
+use super::returning;
 use super::setless::refuse_sets;
 use super::shape::{self, SelectShape};
 use super::subquery::Subqueries;
@@ -382,7 +383,17 @@ fn give_names(list: &mut [SelectItem], names: Vec<Option<String>>) {
 /// 42601 if it comes to nothing, as `*` of a table without columns does.
 pub(crate) fn returned(list: &[SelectItem], sources: &[Source], analysis: &mut Analysis<'_>) -> Planned<Vec<Item>> {
     list.iter().try_for_each(|item| refuse_sets(item, "RETURNING"))?;
-    let items = select_items(list, sources, analysis)?;
+    let list = returning::with_rows(list, sources, analysis);
+    let mut items = select_items(&list, sources, analysis)?;
+    for item in &mut items {
+        // Reg-types leave as names.
+        if matches!(item.field.ty, SqlType::Reg(_)) {
+            let null = Expr::Literal(crate::types::Value::Null, SqlType::Text);
+            let expr = Box::new(std::mem::replace(&mut item.expr, null));
+            let from = item.field.ty.clone();
+            item.expr = Expr::Cast { expr, from, to: SqlType::Text, explicit: true };
+        }
+    }
     if items.is_empty() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "RETURNING must have at least one column").into());
     }
