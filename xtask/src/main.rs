@@ -31,6 +31,9 @@ cargo x <command>
                          --write        keep the table under docs/benchmarks/
   bench tpch [opts]      the 22 queries of TPC-H beside PostgreSQL, every answer compared
                          --rounds N (3)  --scale F (0.1)  --only N  --binary PATH  --write
+  bench tpcc [opts]      TPC-C by go-tpc beside PostgreSQL, at READ COMMITTED and SERIALIZABLE, its consistency checked; goes on
+                         where it was ended
+                         --warehouses N (1)  --threads N (8)  --seconds N (60)  --fresh  --binary PATH  --write
   bench cluster [opts]   three nodes beside etcd
   bench store [opts]     whether the store stays fast when rows are updated, deleted and many, beside PostgreSQL; goes on
                          where it was ended, and measures what a new commit may have changed

@@ -10,6 +10,7 @@
 //! 4. A `scan` sees one state of a tree, however long it runs.
 
 mod blocks;
+mod entries;
 pub mod fjall;
 mod levels;
 pub mod memory;

@@ -1,4 +1,4 @@
-//! `cargo x bench`: tables of speed beside PostgreSQL 15; [`store`] and [`tpch`] have their own, and [`cluster`], beside etcd.
+//! `cargo x bench`: tables of speed beside PostgreSQL 15; [`store`], [`tpch`] and [`tpcc`] have their own, and [`cluster`], beside etcd.
 //!
 //! `cargo x bench postgres`, `posts` and `sysbench`: rates beside PostgreSQL 15. Same disk, same durability, same client, interleaved rounds,
 //! medians, and the ratio of each pair: absolute figures of a shared machine mean little. With `--before BINARY` an older Timeball takes
@@ -8,6 +8,7 @@ mod cluster;
 mod report;
 mod store;
 pub mod systems;
+mod tpcc;
 mod tpch;
 mod workload;
 
@@ -40,6 +41,7 @@ impl Options {
 /// Reads the options and runs the table.
 pub fn bench(args: &[String]) -> Result<(), String> {
     match args.first().map(String::as_str) {
+        Some("tpcc") => tpcc::bench(&args[1..]),
         Some("tpch") => tpch::bench(&args[1..]),
         Some("store") => store::bench(&args[1..]),
         Some("cluster") => cluster::bench(&args[1..]),
@@ -48,7 +50,7 @@ pub fn bench(args: &[String]) -> Result<(), String> {
             None => {
                 let about = |table: &Table| format!("{} ({})", table.name, table.about);
                 let tables: Vec<String> = TABLES.iter().map(about).collect();
-                Err(format!("bench what? {}, tpch, store or cluster", tables.join(", ")))
+                Err(format!("bench what? {}, tpch, tpcc, store or cluster", tables.join(", ")))
             }
         },
     }

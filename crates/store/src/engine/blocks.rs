@@ -5,12 +5,13 @@
 //! keeps none of it. Idea: a block is taken apart at once into a list of places; the key of the entry that is looked at is put together in
 //! one buffer, its value is lent where it lies.
 //!
-//! The places come from fjall's own reader of a block, so its format is known here in nothing but names: the table's index leads to blocks,
-//! and blocks give entries in order. Blocks that the cache does not hold are read several at a time, as they lie one behind the other.
+//! The table's index leads to blocks by fjall's own readers; the places in a block come from [`entries`], or where that does not understand it from
+//! fjall's own reader again. Blocks that the cache does not hold are read several at a time, as they lie one behind the other.
 //!
 //! Invariants: those of [`super::runs`]. Forwards only.
 
 use super::Lend;
+use super::entries::{self, Item};
 use bytes::Bytes;
 use fjall::{AbstractTree, LsmError, Slice};
 use lsm_tree::file_accessor::FileAccessor;
@@ -29,27 +30,24 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// Blocks that are looked up in a table's index at once.
 const HANDLES_MAX: usize = 64;
 
-/// Where an entry lies in its block.
-struct Item {
-    /// What its key shares with an earlier one.
-    shared: (u32, u32),
-    /// The rest of its key.
-    rest: (u32, u32),
-    /// `None`: a removal.
-    value: Option<(u32, u32)>,
-    number: SeqNo,
+/// What the library's reader says of an entry.
+fn item(item: &DataBlockParsedItem) -> Item {
+    let shared = item.prefix.as_ref().map_or((0, 0), |at| (at.0 as u32, at.1 as u32));
+    let value = item.value.as_ref().filter(|_| !item.value_type.is_tombstone());
+    Item {
+        shared,
+        rest: (item.key.0 as u32, item.key.1 as u32),
+        value: value.map(|at| (at.0 as u32, at.1 as u32)),
+        number: item.seqno,
+    }
 }
 
-impl Item {
-    fn of(item: &DataBlockParsedItem) -> Item {
-        let shared = item.prefix.as_ref().map_or((0, 0), |at| (at.0 as u32, at.1 as u32));
-        let value = item.value.as_ref().filter(|_| !item.value_type.is_tombstone());
-        Item {
-            shared,
-            rest: (item.key.0 as u32, item.key.1 as u32),
-            value: value.map(|at| (at.0 as u32, at.1 as u32)),
-            number: item.seqno,
-        }
+/// Lists the entries of a block.
+fn list(block: &DataBlock, items: &mut Vec<Item>) {
+    items.clear();
+    if entries::list(&block.inner.data, block.len(), items).is_none() {
+        items.clear();
+        items.extend(block.iter().map(|entry| item(&entry)));
     }
 }
 
@@ -219,8 +217,7 @@ impl Run<'_> {
                 self.reader = Some(Reader::new(self.tree, table));
                 continue;
             };
-            self.items.clear();
-            self.items.extend(block.iter().map(|item| Item::of(&item)));
+            list(&block, &mut self.items);
             self.block = block.inner.data;
             self.at = 0;
             if !self.items.is_empty() {
@@ -279,6 +276,9 @@ pub(super) fn sweep(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mu
             runs.push(run);
         }
     }
+    if let [run] = runs.as_mut_slice() {
+        return alone(run, visit);
+    }
     // What was visited last hides what has its key and a lesser number, in its own table, too.
     let (mut last, mut begun) = (Vec::new(), false);
     while let Some(at) = first(&runs) {
@@ -299,6 +299,28 @@ pub(super) fn sweep(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mu
     Ok(())
 }
 
+/// Visits what is left of the only run.
+fn alone(run: &mut Run<'_>, visit: &mut Lend<'_>) -> Result<(), LsmError> {
+    let mut last = Vec::new();
+    loop {
+        if let Some(value) = run.value()
+            && visit(&run.key, value).is_break()
+        {
+            return Ok(());
+        }
+        std::mem::swap(&mut last, &mut run.key);
+        // What has the same key and a lesser number is hidden.
+        loop {
+            if !run.step()? {
+                return Ok(());
+            }
+            if run.key != last {
+                break;
+            }
+        }
+    }
+}
+
 /// The run whose entry comes first: the least key, and of equal ones the greatest number.
 fn first(runs: &[Run<'_>]) -> Option<usize> {
     let (mut first, mut least) = (0, runs.first()?);
@@ -309,4 +331,49 @@ fn first(runs: &[Run<'_>]) -> Option<usize> {
         }
     }
     Some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lsm_tree::{CompressionType, InternalValue, ValueType};
+    use proptest::prelude::*;
+
+    /// A block of these entries: keys in order, those of a `None` removed.
+    fn block(entries: &std::collections::BTreeMap<Vec<u8>, (Option<Vec<u8>>, u64)>, interval: u8) -> DataBlock {
+        let items: Vec<InternalValue> = entries
+            .iter()
+            .map(|(key, (value, number))| match value {
+                Some(value) => InternalValue::from_components(&key[..], &value[..], *number, ValueType::Value),
+                None => InternalValue::from_components(&key[..], &[][..], *number, ValueType::Tombstone),
+            })
+            .collect();
+        let bytes = DataBlock::encode_into_vec(&items, interval, 0.0).unwrap();
+        let mut written = Vec::new();
+        Block::write_into(&mut written, &bytes, BlockType::Data, CompressionType::None).unwrap();
+        DataBlock::new(Block::from_reader(&mut &written[..], CompressionType::None).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn a_block_is_listed_as_the_library_reads_it(
+            entries in prop::collection::btree_map(
+                prop::collection::vec(0..3u8, 1..200),
+                (prop::option::of(prop::collection::vec(any::<u8>(), 0..200)), any::<u64>()),
+                1..60,
+            ),
+            interval in 1..20u8,
+        ) {
+            let block = block(&entries, interval);
+            let expected: Vec<Item> = block.iter().map(|entry| item(&entry)).collect();
+            let mut items = Vec::new();
+            prop_assert!(entries::list(&block.inner.data, block.len(), &mut items).is_some());
+            prop_assert_eq!(items, expected);
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_listed(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0..4usize) {
+            let _ = entries::list(&bytes, count, &mut Vec::new());
+        }
+    }
 }

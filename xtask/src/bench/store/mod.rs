@@ -18,7 +18,7 @@ mod options;
 mod pgbench;
 mod plot;
 mod queue;
-mod state;
+pub mod state;
 pub mod sysbench;
 
 use super::report::{machine, output};
@@ -155,11 +155,12 @@ fn table(options: &Options, commit: &str, rows: &[judge::Row]) -> String {
 }
 
 /// The commit that is measured; `+` says that files differ from it.
-fn commit() -> String {
+pub fn commit() -> String {
     let changed = output("git", &["status", "--porcelain", "--untracked-files=no"]);
     output("git", &["rev-parse", "--short", "HEAD"]) + if changed.is_empty() { "" } else { "+" }
 }
 
-fn target() -> PathBuf {
+/// Where what is built and measured is kept.
+pub fn target() -> PathBuf {
     std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), PathBuf::from)
 }

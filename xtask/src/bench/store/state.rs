@@ -1,9 +1,9 @@
 //! What was measured, in a file: a run that is ended goes on where it was.
 
-use super::lengths::Lengths;
 use crate::bench::report::output;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
 /// One look at the hot rows.
@@ -74,7 +74,7 @@ pub struct State {
 
 impl State {
     /// What a file holds; nothing where there is none, or where its lengths are others.
-    pub fn load(path: &Path, lengths: &Lengths) -> State {
+    pub fn load(path: &Path, lengths: &dyn Display) -> State {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         State::read(&text, &lengths.to_string())
     }

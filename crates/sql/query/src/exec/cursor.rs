@@ -8,10 +8,12 @@
 //! 2. With [`Level::lock`], a row that is found by one key is locked before it is read, so a queue of writers on a hot row reads
 //!    one after the other instead of failing to certify what it read before it waited.
 //! 3. With [`Level::skips`] nothing is remembered as read but a row under its lock.
-//! 4. Of a whole table whose rows must satisfy several conditions, a row's columns are decoded as the conditions ask for them: most rows are left
-//!    at the first. As everywhere the conditions are asked in their order, and none after one that is not true.
+//! 4. Of a whole table whose rows must satisfy conditions, those in front are asked of a row's bytes where they can be ([`super::byte_filter`]), and columns
+//!    are decoded as the others ask for them: most rows are left at the first. As everywhere the conditions are asked in their order, and none after
+//!    one that is not true.
 //! 5. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory.
 
+use super::byte_filter::{Around, ByteFilter};
 use super::evaluate;
 use super::key_lock::KeyLock;
 use super::path::Path;
@@ -119,8 +121,8 @@ struct Stage {
     condition: Option<Expr>,
 }
 
-/// The filter of a level in stages; `None` where it is asked as a whole.
-fn stages(level: &Level) -> Option<Vec<Stage>> {
+/// The filter of a level: what is asked of the bytes, then stages; `None` where it is asked as a whole.
+fn stages(level: &Level, params: &[Value]) -> Option<(ByteFilter, Vec<Stage>)> {
     let plain = level.is_swept() && !level.path.is_narrowed() && level.entries.is_none();
     let parts = match &level.filter {
         Some(Expr::And(parts)) => parts.as_slice(),
@@ -130,6 +132,10 @@ fn stages(level: &Level) -> Option<Vec<Stage>> {
     if !plain || level.outer || level.after.is_some() {
         return None;
     }
+    // (Places of the row before this level's are others each time that it is entered.)
+    let around = Around { columns: &level.access.columns, base: level.base, row: &[], params };
+    let (tests, asked) = ByteFilter::compile(parts.iter(), around);
+    let parts = &parts[asked..];
     let mut left = level.slots.clone();
     let mut stages = Vec::with_capacity(parts.len() + 1);
     for part in parts {
@@ -139,12 +145,12 @@ fn stages(level: &Level) -> Option<Vec<Stage>> {
         left = others;
     }
     stages.push(Stage { slots: left, condition: None });
-    Some(stages)
+    Some((tests, stages))
 }
 
 #[derive(Default)]
 struct State {
-    stages: Option<Vec<Stage>>,
+    stages: Option<(ByteFilter, Vec<Stage>)>,
     /// Keys still to read, last first.
     keys: Vec<Keys>,
     rest: Option<Span>,
@@ -275,6 +281,12 @@ impl Cursor {
         }
     }
 
+    /// The bytes of the current row of a [bare](Cursor::bare) cursor.
+    #[inline]
+    pub(crate) fn stored_ref(&self) -> &[u8] {
+        self.states.last().map_or(&[], State::stored)
+    }
+
     /// How the current row of a level was locked by [`Level::lock`].
     pub fn locked(&self, level: usize) -> LockMode {
         self.states[level].locked
@@ -338,7 +350,7 @@ impl Cursor {
         keys.reverse();
         let state = &mut self.states[at];
         if state.stages.is_none() && self.hint.is_none() {
-            state.stages = stages(level);
+            state.stages = stages(level, &self.context.params);
         }
         state.keys = keys;
         state.rest = None;
@@ -395,7 +407,11 @@ fn holds(condition: Option<&Expr>, row: &[Value], context: &StatementContext) ->
 
 /// Decodes a row stage by stage; `false` at the first condition that is not true, behind which nothing is decoded.
 fn passes(state: &State, level: &Level, context: &StatementContext, row: &mut [Value]) -> Result<bool, SqlError> {
-    for stage in state.stages.iter().flatten() {
+    let Some((tests, stages)) = &state.stages else { return Ok(true) };
+    if !tests.is_empty() && !tests.passes(state.stored())? {
+        return Ok(false);
+    }
+    for stage in stages {
         level.access.decode(state.stored(), &stage.slots, &mut row[level.places()])?;
         if !holds(stage.condition.as_ref(), row, context)? {
             return Ok(false);

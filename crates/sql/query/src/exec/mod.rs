@@ -3,6 +3,7 @@
 pub mod aggregate;
 pub(crate) mod ahead;
 pub mod building;
+pub(crate) mod byte_filter;
 pub mod claims;
 pub mod computed;
 pub mod cursor;

@@ -312,14 +312,33 @@ pub(crate) fn decode_to(ty: &SqlType, bytes: &[u8], to: &mut Value) -> Result<()
 
 #[inline]
 fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], SqlError> {
-    bytes.try_into().map_err(|_| corrupt("a column has the wrong length"))
+    bytes.try_into().map_err(|_| wrong_length())
+}
+
+/// XX000
+#[cold]
+pub(crate) fn wrong_length() -> SqlError {
+    corrupt("a column has the wrong length")
+}
+
+/// The scale of a finite numeric, and its digits: the fewest bytes that hold them and their sign, the lowest first.
+#[inline]
+pub(crate) fn finite(bytes: &[u8]) -> Option<(i32, &[u8])> {
+    match bytes {
+        [NUMERIC_FINITE, a, b, c, d, digits @ ..] => Some((i32::from_le_bytes([*a, *b, *c, *d]), digits)),
+        _ => None,
+    }
 }
 
 fn text(bytes: &[u8]) -> Result<Arc<str>, SqlError> {
     std::str::from_utf8(bytes).map(Arc::from).map_err(|_| corrupt("a text is not UTF-8"))
 }
 
-fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
+/// A numeric from its bytes.
+///
+/// # Errors
+/// XX000: they are none.
+pub(crate) fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
     match bytes {
         [NUMERIC_FINITE, a, b, c, d, digits @ ..] => {
             Ok(Numeric::Finite(Decimal::from_le_bytes(digits, i32::from_le_bytes([*a, *b, *c, *d]))))

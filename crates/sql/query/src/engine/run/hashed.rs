@@ -1,6 +1,7 @@
 //! Hash joins: one side in memory by its keys, beside which the rows of the other pass.
 
-use super::{Prefix, Rows, Run, Source};
+use super::leaf::TableRows;
+use super::{Prefix, Rows, Run, Source, Step};
 use crate::SqlError;
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{self, KeyKind};
@@ -34,7 +35,14 @@ pub(super) struct Hashed {
     left_done: bool,
     /// Of one of several joins with the same left rows: which of these had a match in any, and the next one's place. None is given without.
     over_all: Option<(Vec<bool>, usize)>,
+    /// See [`key_slots_of`]; asked once.
+    key_slots: Option<Option<Vec<usize>>>,
     _share: Share,
+}
+
+/// Columns of a table that are to be decoded for the key of one side; `None`: its rows cannot be passed where they stand.
+fn key_slots_of(table: &TableRows, join: &Join, side: Side) -> Option<Vec<usize>> {
+    table.decodes(join.keys.iter().map(|key| side(key).0))
 }
 
 /// Rows of one side by key: those of one key are a chain, in their order.
@@ -169,7 +177,34 @@ impl Hashed {
             tail: 0,
             left_done: false,
             over_all: None,
+            key_slots: None,
             _share: share,
+        }
+    }
+
+    /// Moves to the next left row, and gives the first right row of its key: beyond all rows if there is none. Of a table's rows in an inner join those without
+    /// one are passed where they stand.
+    fn pull(&mut self, join: &Join) -> Result<Option<usize>, SqlError> {
+        let Hashed { left, run, rows, buckets, row, key_slots, over_all, .. } = self;
+        if let (Some(buckets), JoinKind::Inner, None) = (&mut *buckets, join.kind, over_all)
+            && let Some(table) = left.table()
+            && let Some(slots) = key_slots.get_or_insert_with(|| key_slots_of(table, join, side_left))
+        {
+            let mut first = END as usize;
+            let lets = |row: &[Value]| -> Result<bool, SqlError> {
+                first = buckets.first(join, side_left, row, run)?;
+                Ok(first < rows.len())
+            };
+            let step = table.step_to(slots, &mut { u64::MAX }, lets, row)?;
+            return Ok((step == Step::Row).then_some(first));
+        }
+        if !left.next(row)? {
+            return Ok(None);
+        }
+        run.tick()?;
+        match buckets {
+            Some(buckets) => buckets.first(join, side_left, row, run).map(Some),
+            None => Ok(Some(0)),
         }
     }
 
@@ -235,14 +270,9 @@ impl Rows for Hashed {
                     return Ok(true);
                 }
             }
-            if !self.left.next(&mut self.row)? {
+            let Some(first) = self.pull(join)? else {
                 self.left_done = true;
                 break;
-            }
-            self.run.tick()?;
-            let first = match &mut self.buckets {
-                Some(buckets) => buckets.first(join, side_left, &self.row, &self.run)?,
-                None => 0,
             };
             (self.at, self.found) = (Some(first), false);
         }
@@ -291,6 +321,17 @@ pub(super) struct Turned {
     share: Share,
     /// There was no room to read on ahead.
     full: bool,
+    /// See [`key_slots_of`]; asked once the right side's rows come from a table.
+    key_slots: Option<Option<Vec<usize>>>,
+}
+
+/// What came of going on in the right side.
+enum Pulled {
+    /// A row, and the first left row of its key: beyond all rows if there is none.
+    Row(usize),
+    End,
+    /// So many were looked at.
+    Spent,
 }
 
 impl Turned {
@@ -324,6 +365,7 @@ impl Turned {
             tail: 0,
             share,
             full: false,
+            key_slots: None,
         }
     }
 
@@ -332,23 +374,49 @@ impl Turned {
         self.full
     }
 
-    /// The next right row, and the first left row of its key: beyond all rows if there is none. `None` at the end.
-    fn pull(&mut self, join: &Join, row: &mut Row) -> Result<Option<usize>, SqlError> {
-        if self.right_done || !self.right.next(row)? {
-            self.right_done = true;
-            return Ok(None);
+    /// The next right row, looking at no more than `most`. Those of a table that have no left row are passed where they stand.
+    fn pull(&mut self, join: &Join, row: &mut Row, most: &mut u64) -> Result<Pulled, SqlError> {
+        if self.right_done {
+            return Ok(Pulled::End);
         }
-        self.run.tick()?;
-        self.buckets.first(join, side_right, row, &self.run).map(Some)
+        let Turned { right, run, rows, buckets, key_slots, .. } = self;
+        if let Some(table) = right.table()
+            && let Some(slots) = key_slots.get_or_insert_with(|| key_slots_of(table, join, side_right))
+        {
+            let mut first = END as usize;
+            let lets = |row: &[Value]| -> Result<bool, SqlError> {
+                first = buckets.first(join, side_right, row, run)?;
+                Ok(first < rows.len())
+            };
+            return Ok(match table.step_to(slots, most, lets, row)? {
+                Step::Row => Pulled::Row(first),
+                Step::Spent => Pulled::Spent,
+                Step::End => {
+                    self.right_done = true;
+                    Pulled::End
+                }
+            });
+        }
+        if !right.next(row)? {
+            self.right_done = true;
+            return Ok(Pulled::End);
+        }
+        *most = most.saturating_sub(1);
+        run.tick()?;
+        buckets.first(join, side_right, row, run).map(Pulled::Row)
     }
 
     /// Reads up to so many right rows ahead, as far as there is room; whether those were all.
     pub(super) fn read_ahead(&mut self, rows_max: usize) -> Result<bool, SqlError> {
         let node = self.node.clone();
         let Some(join) = join_of(&node) else { return Ok(true) };
-        let mut row = Row::new();
-        for _ in 0..rows_max {
-            let Some(first) = self.pull(join, &mut row)? else { return Ok(true) };
+        let (mut row, mut most) = (Row::new(), rows_max as u64);
+        while most > 0 {
+            let first = match self.pull(join, &mut row, &mut most)? {
+                Pulled::Row(first) => first,
+                Pulled::End => return Ok(true),
+                Pulled::Spent => break,
+            };
             if first < self.rows.len() {
                 let own: Row = row.drain(self.prefix.len()..).collect();
                 let bytes = row_bytes(&own);
@@ -379,7 +447,8 @@ impl Turned {
             (self.at, self.own) = (first, own);
             return Ok(true);
         }
-        while let Some(first) = self.pull(join, row)? {
+        let mut most = u64::MAX;
+        while let Pulled::Row(first) = self.pull(join, row, &mut most)? {
             if first < self.rows.len() {
                 self.at = first;
                 self.own.clear();

@@ -8,6 +8,7 @@
 //! costs at most about twice as much as the best.
 
 use super::hashed::{Buckets, Hashed, Turned, side_left, side_right};
+use super::leaf::TableRows;
 use super::lookup::Lookups;
 use super::{Prefix, Rows, Run, Source, grace, held, listed, open as open_node};
 use crate::SqlError;
@@ -153,6 +154,10 @@ impl Rows for Chained {
             self.first = None;
         }
         self.rest.next(row)
+    }
+
+    fn table(&mut self) -> Option<&mut TableRows> {
+        if self.first.is_none() { self.rest.table() } else { None }
     }
 }
 

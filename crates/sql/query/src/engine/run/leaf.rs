@@ -5,6 +5,7 @@ use crate::engine::node::Node;
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::scan::{Reading, TableScan};
 use crate::engine::set_function::SetRows;
+use crate::exec::byte_filter::{Around, ByteFilter};
 use crate::exec::computed::Computed;
 use crate::exec::cursor::Cursor;
 use crate::pg_catalog::{self, VirtualTable};
@@ -21,7 +22,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         Node::Table(scan) => {
             let mut cursor = Cursor::new(&run.context, &scan.reading().levels, scan.width, None);
             cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
-            Box::new(TableRows { cursor, node: node.clone(), prefix: prefix.len(), run: run.clone() })
+            let tested = Tested::new(scan, &mut cursor, prefix, run).map(Box::new);
+            Box::new(TableRows { cursor, node: node.clone(), prefix: prefix.len(), tested, run: run.clone() })
         }
         Node::Virtual { table, relation, filter } => {
             listed(virtual_rows(table, relation.as_ref(), filter, prefix, run)?)
@@ -70,7 +72,48 @@ pub(in crate::engine) struct TableRows {
     node: Arc<Node>,
     /// Slots of the prefix.
     prefix: usize,
+    /// Conditions that are asked of the bytes.
+    tested: Option<Box<Tested>>,
     run: Arc<Run>,
+}
+
+/// Rows that are thought to be read from which on it is worth the while to make tests of the conditions.
+const TESTED_ROWS_MIN: f64 = 64.0;
+
+/// What is asked of rows in their bytes: the cursor decodes nothing then.
+struct Tested {
+    filter: ByteFilter,
+    /// How many of the conditions that are.
+    conditions: usize,
+    /// Columns that the other conditions need.
+    early: Vec<usize>,
+    /// All others.
+    left: Vec<usize>,
+}
+
+impl Tested {
+    fn new(scan: &TableScan, cursor: &mut Cursor, prefix: &Prefix, run: &Run) -> Option<Tested> {
+        if scan.filter.is_empty() || scan.path.is_narrowed() && scan.found < TESTED_ROWS_MIN {
+            return None;
+        }
+        let Reading { levels, late } = scan.reading();
+        let level = levels.first()?;
+        let plain = scan.filter.iter().take_while(|scalar| scalar.steps.is_empty()).map(|scalar| &scalar.expr);
+        let around =
+            Around { columns: &scan.access.columns, base: level.base, row: prefix, params: &run.context.params };
+        let (filter, conditions) = ByteFilter::compile(plain, around);
+        if filter.is_empty() || !cursor.bare() {
+            return None;
+        }
+        let rest: Vec<Option<Vec<usize>>> = scan.filter[conditions..].iter().map(Scalar::columns).collect();
+        // Of a step nobody knows what it reads.
+        let reads =
+            |place: usize| rest.iter().any(|columns| columns.as_ref().is_none_or(|columns| columns.contains(&place)));
+        let (early, mut left): (Vec<usize>, Vec<usize>) =
+            level.slots.iter().partition(|slot| reads(level.base + **slot));
+        left.extend_from_slice(late);
+        Some(Tested { filter, conditions, early, left })
+    }
 }
 
 impl TableRows {
@@ -89,17 +132,83 @@ impl TableRows {
             }
             *most -= 1;
             self.run.tick()?;
-            if all_true(&scan.filter, self.cursor.row(), &self.run)? {
+            let mut conditions = &scan.filter[..];
+            if let Some(tested) = &self.tested {
+                if !tested.filter.passes(self.cursor.stored_ref())? {
+                    continue;
+                }
+                self.cursor.decode(&tested.early)?;
+                conditions = &conditions[tested.conditions..];
+            }
+            if all_true(conditions, self.cursor.row(), &self.run)? {
                 return Ok(Step::Row);
             }
         }
         Ok(Step::Spent)
     }
 
+    /// Whether a row of a chunk of a bare cursor passes.
+    fn lets_in(&mut self, stored: &[u8]) -> Result<bool, SqlError> {
+        let (Node::Table(scan), Some(tested)) = (self.node.as_ref(), &self.tested) else { return Ok(true) };
+        if !tested.filter.passes(stored)? {
+            return Ok(false);
+        }
+        self.cursor.decode_from(stored, &tested.early)?;
+        all_true(&scan.filter[tested.conditions..], self.cursor.row(), &self.run)
+    }
+
+    /// Columns that a step does not decode.
+    fn undecoded(&self) -> &[usize] {
+        match (&self.tested, self.node.as_ref()) {
+            (Some(tested), _) => &tested.left,
+            (None, Node::Table(scan)) => &scan.reading().late,
+            _ => &[],
+        }
+    }
+
+    /// Moves to the next row that passes the filter, and the key of which is let through: `keys` are what it is made of, over [`TableRows::row`]. Looks at
+    /// no more than `most` rows. See [`TableRows::decodes`].
+    pub(super) fn step_to(
+        &mut self,
+        slots: &[usize],
+        most: &mut u64,
+        mut lets: impl FnMut(&[Value]) -> Result<bool, SqlError>,
+        row: &mut Row,
+    ) -> Result<Step, SqlError> {
+        loop {
+            let step = self.step_within(most)?;
+            if step != Step::Row {
+                return Ok(step);
+            }
+            self.cursor.decode(slots)?;
+            if lets(self.cursor.row())? {
+                self.take(row)?;
+                return Ok(Step::Row);
+            }
+        }
+    }
+
+    /// What is to be decoded before some expressions are asked of a row where it stands; `None`: that is not to be told.
+    pub(super) fn decodes<'a>(&self, mut exprs: impl Iterator<Item = &'a Scalar>) -> Option<Vec<usize>> {
+        let Node::Table(scan) = self.node.as_ref() else { return None };
+        let mut slots = Vec::new();
+        exprs.try_for_each(|scalar| {
+            for column in scalar.columns()? {
+                match column < self.prefix {
+                    true => {}
+                    false => slots.push(scan.slot(column)?),
+                }
+            }
+            Some(())
+        })?;
+        slots.retain(|slot| self.undecoded().contains(slot));
+        Some(slots)
+    }
+
     /// Puts the row that it stands on in place of what `row` holds.
     fn take(&mut self, row: &mut Row) -> Result<(), SqlError> {
         let Node::Table(scan) = self.node.as_ref() else { return Ok(()) };
-        self.cursor.decode(&scan.reading().late)?;
+        self.cursor.decode(self.tested.as_ref().map_or(&scan.reading().late, |tested| &tested.left))?;
         let (outer, own) = self.cursor.row_mut().split_at_mut(self.prefix);
         row.clear();
         row.reserve(scan.width);
@@ -128,7 +237,10 @@ impl TableRows {
             let Some((bytes, places)) = self.cursor.take_chunk() else { continue };
             for [_, _, from, to] in places {
                 self.run.tick()?;
-                visit(self, bytes.get(from as usize..to as usize).unwrap_or_default())?;
+                let stored = bytes.get(from as usize..to as usize).unwrap_or_default();
+                if self.lets_in(stored)? {
+                    visit(self, stored)?;
+                }
             }
         }
         Ok(())
@@ -150,6 +262,9 @@ impl TableRows {
     pub(super) fn leave_stored(&mut self) -> &[usize] {
         let Node::Table(scan) = self.node.as_ref() else { return &[] };
         let Reading { levels, late } = scan.reading();
+        if let Some(tested) = &self.tested {
+            return &tested.left;
+        }
         match levels.first() {
             Some(level) if scan.filter.is_empty() && self.cursor.bare() => &level.slots,
             _ => late,

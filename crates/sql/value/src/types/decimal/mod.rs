@@ -187,6 +187,13 @@ impl Decimal {
         }
     }
 
+    /// Its digits with so many of them after the point, if that is exact and fits 64 bits.
+    pub fn digits_at(&self, scale: i64) -> Option<i64> {
+        let word = self.word()?;
+        let digits = word::at_scale(word, u16::try_from(scale).ok()?)?;
+        i64::try_from(digits).ok()
+    }
+
     /// The order of numbers.
     #[inline]
     pub fn compare(&self, other: &Decimal) -> Ordering {

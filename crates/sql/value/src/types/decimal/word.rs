@@ -63,6 +63,11 @@ fn aligned(a: Word, b: Word) -> Option<(i128, i128, u16)> {
     }
 }
 
+/// The digits of a number at a scale that is not less than its own.
+pub(super) fn at_scale(a: Word, scale: u16) -> Option<i128> {
+    product(a.digits, power_of_ten(scale.checked_sub(a.scale)?)?)
+}
+
 #[inline]
 pub(super) fn compare(a: Word, b: Word) -> Option<Ordering> {
     aligned(a, b).map(|(a, b, _)| a.cmp(&b))
