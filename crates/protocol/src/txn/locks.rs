@@ -246,7 +246,8 @@ impl LockTable {
                 Some((holder, held)) => {
                     self.runs.meet(holder, key);
                     let claim = Claim { txn: holder, mode: held };
-                    place.insert_entry(Queue { holders: smallvec![claim], waiting: VecDeque::new() })
+                    place.insert(Queue { holders: smallvec![claim], waiting: VecDeque::new() });
+                    return self.request(txn, key, mode, wait, wakeups);
                 }
                 None => {
                     let owner = self.owners.entry(txn).or_default();
