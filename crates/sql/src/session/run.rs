@@ -175,10 +175,11 @@ impl Session {
     /// Begins the transaction anew; a block stays open.
     pub(super) fn restart(&mut self) {
         let block = (self.block, self.modes.clone(), self.block_began_us);
+        let until_us = self.deadline.until_us();
         self.drop_to_begin_again();
         (self.block, self.modes, self.block_began_us) = block;
-        // The time of the statement begins anew with it.
-        self.deadline.clear();
+        // The client waits for one statement, however often it is begun.
+        self.deadline.set(until_us);
         self.start_deadline();
     }
 

@@ -156,3 +156,46 @@ fn a_text_is_seen_before_it_is_read() {
     one.parse("p", "SELECT nowhere", &[]).expect_err("there is no such column");
     assert_eq!(seen(&mut two), ["active|SELECT nowhere"]);
 }
+
+/// Whenever a transaction has begun, another session commits what will refuse it, and time passes.
+struct Contended {
+    kv: MemoryKv,
+    by: Arc<Mutex<Option<Session>>>,
+}
+impl Kv for Contended {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        let begun = self.kv.begin(options);
+        if let Ok(mut by) = self.by.try_lock()
+            && let Some(by) = by.as_mut()
+        {
+            run(by, "INSERT INTO t VALUES (1)");
+            self.kv.advance_us(40_000);
+        }
+        begun
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn now_us(&self) -> i64 {
+        self.kv.now_us()
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        self.kv.internal_table(name)
+    }
+}
+
+/// A statement that is begun anew has what is left of its time, not all of it again.
+#[test]
+fn the_time_of_a_statement_goes_on_when_it_is_repeated() {
+    let (kv, by) = (MemoryKv::new(), Arc::new(Mutex::new(None)));
+    let db = open(Contended { kv: kv.clone(), by: by.clone() });
+    let (mut a, b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (a int); SET default_transaction_isolation = serializable; SET statement_timeout = '100ms'");
+    *by.lock().unwrap() = Some(b);
+    assert_eq!(state_of(&mut a, "INSERT INTO t SELECT count(*) FROM t"), "57014");
+    drop(by.lock().unwrap().take());
+    assert_eq!(run(&mut a, "SELECT count(*) BETWEEN 2 AND 5 FROM t"), ["t"]);
+}

@@ -151,9 +151,13 @@ impl Deadline {
     pub fn set(&self, deadline_us: i64) {
         self.0.store(deadline_us, Ordering::Relaxed);
     }
+    /// When it is, for [`Deadline::set`].
+    pub fn until_us(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
     /// Whether there is one.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != i64::MAX
+        self.until_us() != i64::MAX
     }
     /// The statement may take as long as it needs.
     pub fn clear(&self) {
