@@ -450,6 +450,7 @@ impl Run<'_> {
             self.put_table(table.clone())?;
             let what = format!("column {name} of table {}", table.name);
             self.release_defaults(&relation, &what, cascade, &[])?;
+            self.drop_views_of(sequence, &what, cascade, &[])?;
             table = self.table(table.id)?;
             self.touch().remove_relation(sequence)?;
         }

@@ -98,6 +98,7 @@ impl Run<'_> {
                 // Its own default draws from it by another name.
                 let what = format!("sequence {}", sequence.name);
                 self.release_defaults(&Relation::Sequence(sequence.clone()), &what, false, &[])?;
+                self.drop_views_of(sequence.id, &what, false, &[])?;
                 table.columns[at].identity = None;
                 table.columns[at].owned_sequence = None;
                 self.touch().remove_relation(sequence.id)?;

@@ -95,6 +95,7 @@ impl Run<'_> {
                 if let Some((table, column)) = sequence.owner {
                     self.release_sequence(table, column, sequence)?;
                 }
+                self.drop_views_of(sequence.id, &what, cascade, together)?;
                 self.touch().remove_relation(sequence.id)
             }
         }
@@ -166,6 +167,9 @@ impl Run<'_> {
         self.drop_views_of(id, &what, cascade, together)?;
         let along: Vec<Oid> = together.iter().copied().chain([id]).collect();
         let owned = table.columns.iter().filter_map(|column| column.owned_sequence);
+        for sequence in owned.clone() {
+            self.drop_views_of(sequence, &what, cascade, together)?;
+        }
         for named in owned.chain([id]) {
             if let Some(relation) = self.catalog().relation(named).cloned() {
                 self.release_defaults(&relation, &asked(&what, together), cascade, &along)?;
@@ -200,7 +204,13 @@ impl Run<'_> {
     }
 
     /// Views that read a relation that goes: refused, or dropped with it.
-    fn drop_views_of(&mut self, id: Oid, what: &str, cascade: bool, together: &[Oid]) -> Result<(), SqlError> {
+    pub(super) fn drop_views_of(
+        &mut self,
+        id: Oid,
+        what: &str,
+        cascade: bool,
+        together: &[Oid],
+    ) -> Result<(), SqlError> {
         for view in self.views_of(id).into_iter().filter(|view| !together.contains(&view.id)) {
             if !cascade {
                 return Err(dependents(&asked(what, together), &format!("view {} depends on {what}", view.name)));

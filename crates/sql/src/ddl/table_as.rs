@@ -7,7 +7,7 @@ use crate::catalog::Column;
 use crate::context::StatementContext;
 use crate::exec::table::TableAccess;
 use crate::exec::write::RowImage;
-use crate::plan::{self, Execution};
+use crate::plan::{self, Execution, PlanContext};
 use crate::syntax::{Name, Planned};
 use crate::transaction::{BeginOptions, Patience, TxnRef};
 use crate::types::SqlType;
@@ -35,7 +35,9 @@ impl Run<'_> {
             return Err(SqlError::unsupported("AS OF SYSTEM TIME in a statement that writes")
                 .hint("Read the past in a transaction of its own."));
         }
-        let plan = plan::prepare(&query.statement, text, &self.plan_context())?;
+        // What is stored are the numbers of reg-types, not their names.
+        let context = PlanContext { inside: true, ..self.plan_context() };
+        let plan = plan::prepare(&query.statement, text, &context)?;
         let (id, primary) = (self.new_oid()?, self.new_oid()?);
         let mut table = empty_table(&schema, &name.name, id, primary);
         if columns.len() > plan.fields().len() {

@@ -262,6 +262,7 @@ impl Session {
             overriding: planned.overriding,
             inference: planned.inference.clone(),
             locates: false,
+            inside: false,
             given: Arc::default(),
         };
         let plan = plan::prepare(&planned.statement, text, &context)?;
@@ -285,6 +286,7 @@ impl Session {
             overriding: None,
             inference: None,
             locates: false,
+            inside: false,
             given: Arc::default(),
         })
     }

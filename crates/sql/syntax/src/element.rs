@@ -16,10 +16,11 @@ use super::tokens::{is, is_any, word};
 use crate::SqlError;
 use sqlparser::ast::{
     AccessExpr, Assignment, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Subscript,
+    ObjectNamePart, Subscript, Value, visit_expressions,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use std::ops::ControlFlow;
 
 /// The function that marks a value as an element's.
 const ELEMENT: &str = "\0element";
@@ -100,52 +101,127 @@ fn arguments(tokens: &[TokenWithSpan], out: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// Whether there is one subscript, or one slice, in each pair of brackets.
+fn is_read(tokens: &[TokenWithSpan]) -> bool {
+    let mut depth = 0usize;
+    for (at, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LBracket if depth == 0 => {
+                depth = 1;
+                if matches!(tokens.get(at + 1).map(|t| &t.token), Some(Token::RBracket)) {
+                    return false;
+                }
+            }
+            Token::LBracket | Token::LParen => depth += 1,
+            Token::RBracket | Token::RParen => depth = depth.saturating_sub(1),
+            Token::Comma if depth == 1 => return false,
+            _ => {}
+        }
+    }
+    true
+}
+
+/// A token as it can be read again: the library does not double the quotes that are within quotes.
+fn shown(token: &Token) -> String {
+    match token {
+        Token::SingleQuotedString(text)
+        | Token::EscapedStringLiteral(text)
+        | Token::NationalStringLiteral(text)
+        | Token::UnicodeStringLiteral(text) => format!("'{}'", text.replace('\'', "''")),
+        Token::DollarQuotedString(text) => format!("'{}'", text.value.replace('\'', "''")),
+        Token::Word(Word { value, quote_style: Some(_), .. }) => format!("\"{}\"", value.replace('"', "\"\"")),
+        other => other.to_string(),
+    }
+}
+
+/// Where targets stand: what is known of the tokens so far.
+#[derive(Default)]
+struct Targets {
+    /// Open parentheses and brackets.
+    depth: usize,
+    brackets: usize,
+    /// Depths at which an UPDATE waits for its SET, and at which assignments are read.
+    updates: Vec<usize>,
+    set: Vec<usize>,
+    /// Whether INSERT INTO waits for its columns, and the depth at which they are read.
+    inserts: bool,
+    columns: Option<usize>,
+}
+
+impl Targets {
+    /// Takes the token at a place; whether it is the SET of an UPDATE.
+    fn take(&mut self, tokens: &[TokenWithSpan], at: usize) -> bool {
+        const QUERIES: [&str; 3] = ["SELECT", "WITH", "TABLE"];
+        let kind = |at: usize| tokens.get(at).map(|t| &t.token);
+        let token = tokens.get(at);
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        match kind(at) {
+            Some(Token::LParen) => {
+                self.depth += 1;
+                if std::mem::take(&mut self.inserts) {
+                    let values = is(tokens.get(at + 1), "VALUES") && matches!(kind(at + 2), Some(Token::LParen));
+                    let nested = matches!(kind(at + 1), Some(Token::LParen));
+                    let query = values || nested || is_any(tokens.get(at + 1), &QUERIES);
+                    self.columns = (!query).then_some(self.depth);
+                }
+            }
+            Some(Token::RParen) => {
+                if self.columns == Some(self.depth) {
+                    self.columns = None;
+                }
+                self.set.retain(|open| *open < self.depth);
+                self.updates.retain(|open| *open < self.depth);
+                self.depth = self.depth.saturating_sub(1);
+            }
+            Some(Token::LBracket) => self.brackets += 1,
+            Some(Token::RBracket) => self.brackets = self.brackets.saturating_sub(1),
+            // A word behind one of these is a name.
+            Some(Token::Word(_)) if matches!(before.map(|t| &t.token), Some(Token::Period | Token::Comma)) => {}
+            Some(Token::Word(_)) if is(token, "INTO") && is(before, "INSERT") => self.inserts = true,
+            Some(Token::Word(_)) if is_any(token, &["SELECT", "VALUES", "WITH", "DEFAULT"]) => {
+                self.inserts = false;
+                self.updates.retain(|open| *open != self.depth);
+            }
+            Some(Token::Word(_)) if is(token, "UPDATE") && !is_any(before, &["FOR", "KEY", "SELECT"]) => {
+                self.updates.push(self.depth);
+            }
+            Some(Token::Word(_)) if is(token, "SET") && self.updates.contains(&self.depth) => {
+                self.updates.retain(|open| *open != self.depth);
+                self.set.push(self.depth);
+                return true;
+            }
+            Some(Token::Word(_)) if is_any(token, &["WHERE", "RETURNING"]) => {
+                self.set.retain(|open| *open != self.depth);
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
 /// Marks targets that have subscripts; whether there are any.
 pub(super) fn mark_targets(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, bool) {
     let kind = |at: usize| tokens.get(at).map(|t| &t.token);
-    // Depths of parentheses whose assignments are read, and columns of INSERT.
-    let (mut depth, mut set, mut columns) = (0usize, Vec::new(), None);
+    let mut targets = Targets::default();
     let mut out = Vec::with_capacity(tokens.len() + 8);
     let mut found = false;
+    // Whether the token before is the SET of an UPDATE.
+    let mut first = false;
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
-        match &token.token {
-            Token::LParen => {
-                if columns == Some(0) {
-                    columns = Some(depth + 1);
-                }
-                depth += 1;
-            }
-            Token::RParen => {
-                if columns == Some(depth) {
-                    columns = None;
-                }
-                set.retain(|open| *open < depth);
-                depth = depth.saturating_sub(1);
-            }
-            Token::Word(_)
-                if is(Some(token), "INTO") && is(at.checked_sub(1).and_then(|b| tokens.get(b)), "INSERT") =>
-            {
-                columns = Some(0);
-            }
-            Token::Word(_) if is_any(Some(token), &["SELECT", "VALUES", "WITH", "DEFAULT"]) && columns == Some(0) => {
-                columns = None;
-            }
-            Token::Word(_) if is(Some(token), "SET") => set.push(depth),
-            Token::Word(_) if is_any(Some(token), &["WHERE", "RETURNING"]) => set.retain(|open| *open != depth),
-            _ => {}
-        }
-        let subscripted = matches!(kind(at), Some(Token::Word(_))) && matches!(kind(at + 1), Some(Token::LBracket));
         let before = at.checked_sub(1).and_then(kind);
-        let begins = matches!(before, Some(Token::Comma | Token::LParen))
-            || is(at.checked_sub(1).and_then(|b| tokens.get(b)), "SET");
+        let behind_comma = matches!(before, Some(Token::Comma));
+        let set = targets.set.contains(&targets.depth) && (first || behind_comma);
+        let column = targets.columns == Some(targets.depth) && (behind_comma || before == Some(&Token::LParen));
+        let subscripted = matches!(token.token, Token::Word(_)) && matches!(kind(at + 1), Some(Token::LBracket));
         if subscripted
-            && begins
-            && (set.contains(&depth) || columns == Some(depth) && depth > 0)
+            && targets.brackets == 0
+            && (set || column)
             && let Some(end) = brackets_end(&tokens, at + 1)
+            && is_read(&tokens[at + 1..end])
         {
             let span = token.span;
-            if set.contains(&depth) && matches!(kind(end), Some(Token::Eq)) {
+            if set && matches!(kind(end), Some(Token::Eq)) {
                 out.push(token.clone());
                 out.push(tokens[end].clone());
                 out.push(TokenWithSpan { token: mark(ELEMENT), span });
@@ -154,11 +230,12 @@ pub(super) fn mark_targets(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, b
                 out.push(TokenWithSpan { token: Token::RParen, span });
                 out.push(word("OR", span));
                 found = true;
+                first = false;
                 at = end + 1;
                 continue;
             }
-            if columns == Some(depth) {
-                let text: Vec<String> = tokens[at + 1..end].iter().map(|t| t.token.to_string()).collect();
+            if column {
+                let text: Vec<String> = tokens[at + 1..end].iter().map(|t| shown(&t.token)).collect();
                 out.push(token.clone());
                 out.push(TokenWithSpan { token: Token::Period, span });
                 out.push(TokenWithSpan { token: mark(&format!("{ELEMENT}{}", text.join(" "))), span });
@@ -166,6 +243,7 @@ pub(super) fn mark_targets(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, b
                 continue;
             }
         }
+        first = targets.take(&tokens, at);
         out.push(token.clone());
         at += 1;
     }
@@ -240,6 +318,26 @@ pub fn with_value(marked: &Expr, value: Expr) -> Expr {
         *first = FunctionArg::Unnamed(FunctionArgExpr::Expr(value));
     }
     marked
+}
+
+/// Numbers of the parameters in the subscripts that a column of INSERT is named with.
+pub fn parameters_of(name: &ObjectName) -> Vec<usize> {
+    let mut out = Vec::new();
+    for place in of_column(name).ok().flatten().unwrap_or_default() {
+        let bounds = match place {
+            Place::At(index) => [Some(index), None],
+            Place::Slice(low, high) => [low, high],
+        };
+        let _ = visit_expressions(&bounds.into_iter().flatten().collect::<Vec<Expr>>(), |expr| {
+            if let Expr::Value(value) = expr
+                && let Value::Placeholder(name) = &value.value
+            {
+                out.extend(name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok()));
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    out
 }
 
 /// The places that a column of INSERT is named with.

@@ -153,6 +153,7 @@ impl World {
             overriding: None,
             inference: None,
             locates: false,
+            inside: false,
             given: Arc::default(),
         }
     }

@@ -4,10 +4,10 @@ use super::super::coerce::coerce;
 use super::super::fold::fold;
 use super::super::function::{Function, by_name};
 use super::super::functions::element::{SLICE, WITH_ELEMENT, WITH_SLICE};
-use super::super::{Expr, Parameters, Scope};
-use super::{BindContext, BindError, Binder, bind};
+use super::super::{Expr, Parameters};
+use super::{BindContext, BindError, Binder};
 use crate::syntax::element::Place;
-use crate::types::{CastKind, SqlType, Value};
+use crate::types::{CastKind, SqlType, Value, fits_dimensions};
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
 
@@ -33,16 +33,18 @@ pub fn type_at(ty: &SqlType, places: &[Place]) -> Result<SqlType, SqlError> {
     }
 }
 
-/// A subscript is an integer.
-fn subscript(
-    index: &ast::Expr,
-    scope: &Scope,
-    parameters: &mut Parameters,
-    context: &BindContext<'_>,
-) -> Result<Expr, BindError> {
-    integer(bind(index, scope, parameters, context)?, parameters, context)
+/// The subscripts at these places, in the order in which [`assigned`] takes them.
+pub fn subscripts(places: &[Place]) -> impl Iterator<Item = &ast::Expr> {
+    places
+        .iter()
+        .flat_map(|place| match place {
+            Place::At(index) => [Some(index), None],
+            Place::Slice(low, high) => [low.as_ref(), high.as_ref()],
+        })
+        .flatten()
 }
 
+/// A subscript is an integer.
 fn integer(index: Expr, parameters: &mut Parameters, context: &BindContext<'_>) -> Result<Expr, BindError> {
     let ty = index.ty();
     Ok(coerce(index, &SqlType::Int4, CastKind::Assignment, parameters, context)?.ok_or_else(|| {
@@ -58,7 +60,8 @@ fn function(name: &str) -> Result<&'static Function, SqlError> {
     by_name(name).first().copied().ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "a function is missing"))
 }
 
-/// An array that differs from another by what is put at these places. `value` is of the type that [`type_at`] says.
+/// An array that differs from another by what is put at these places. `value` is of the type that [`type_at`] says, `bound` are the
+/// [`subscripts`].
 ///
 /// # Errors
 /// What is wrong with the subscripts.
@@ -66,33 +69,35 @@ pub fn assigned(
     array: Expr,
     value: Expr,
     places: &[Place],
-    scope: &Scope,
+    bound: Vec<Expr>,
     parameters: &mut Parameters,
     context: &BindContext<'_>,
 ) -> Result<Expr, BindError> {
+    fits_dimensions(places.len())?;
     let ty = array.ty();
     type_at(&ty, places)?;
+    let mut bound = bound.into_iter();
     let slice = is_slice(places);
     let mut args = vec![array, value];
     let mut given = 0;
     let mut bounds = Vec::new();
     for (place, at) in places.iter().enumerate() {
-        let mut edge = |edge: usize, bound: Option<&ast::Expr>| {
-            let Some(bound) = bound else { return Ok(number(0)) };
+        let mut edge = |edge: usize, said: bool| {
+            let Some(index) = said.then(|| bound.next()).flatten() else { return Ok(number(0)) };
             given |= 1 << (2 * place + edge);
-            subscript(bound, scope, parameters, context)
+            integer(index, parameters, context)
         };
         match at {
-            Place::At(index) if !slice => bounds.push(edge(0, Some(index))?),
+            Place::At(_) if !slice => bounds.push(edge(0, true)?),
             // Beside a slice a subscript alone is one from 1 on.
-            Place::At(index) => {
+            Place::At(_) => {
                 bounds.push(number(1));
-                bounds.push(edge(1, Some(index))?);
+                bounds.push(edge(1, true)?);
                 given |= 1 << (2 * place);
             }
             Place::Slice(low, high) => {
-                bounds.push(edge(0, low.as_ref())?);
-                bounds.push(edge(1, high.as_ref())?);
+                bounds.push(edge(0, low.is_some())?);
+                bounds.push(edge(1, high.is_some())?);
             }
         }
     }
@@ -117,6 +122,7 @@ pub(super) fn slice(
     bounds: &[(Option<&ast::Expr>, Option<&ast::Expr>)],
     subscripts_alone: &[bool],
 ) -> Result<Expr, BindError> {
+    fits_dimensions(bounds.len())?;
     let ty = array.ty();
     let mut args = vec![array, number(0)];
     let mut given = 0;

@@ -113,7 +113,13 @@ fn slice(values: &[Value], _: &Arguments<'_>) -> R {
 }
 
 /// An array of one dimension with room from one place to another, and where its old first element is then.
-fn widened(array: &Array, low: i64, high: i64, more_bytes: usize) -> Result<(Vec<Value>, i64), SqlError> {
+fn widened(
+    array: &Array,
+    low: i64,
+    high: i64,
+    more_bytes: usize,
+    held: &mut Held,
+) -> Result<(Vec<Value>, i64), SqlError> {
     let (length, lower) = array.dimensions.first().copied().unwrap_or_default();
     let (first, behind) = (i64::from(lower), i64::from(lower) + i64::from(length));
     let (from, to) = (low.min(first), (high + 1).max(behind));
@@ -122,6 +128,7 @@ fn widened(array: &Array, low: i64, high: i64, more_bytes: usize) -> Result<(Vec
     }
     let count = (to - from) as usize;
     value_fits(array_bytes(array).saturating_add((count - array.values.len()) * ELEMENT_BYTES + more_bytes))?;
+    held.take(count.saturating_mul(size_of::<Value>()))?;
     let mut items = Vec::with_capacity(count);
     items.resize((first - from) as usize, Value::Null);
     items.extend(array.values.iter().cloned());
@@ -133,6 +140,9 @@ fn with_element(values: &[Value], arguments: &Arguments<'_>) -> R {
     let places = values.get(2..).unwrap_or_default().iter().map(|place| place.as_i64().ok_or_else(not_null));
     let places = places.collect::<Result<Vec<i64>, SqlError>>()?;
     let item = values.get(1).ok_or_else(wrong_type)?;
+    if places.is_empty() {
+        return Err(subscript("wrong number of array subscripts"));
+    }
     let array = match values.first() {
         Some(Value::Array(array)) if !array.dimensions.is_empty() => array,
         _ => {
@@ -146,9 +156,7 @@ fn with_element(values: &[Value], arguments: &Arguments<'_>) -> R {
     }
     let mut held = Held::default();
     if let [place] = places.as_slice() {
-        held.take(array.values.len().saturating_mul(size_of::<Value>()))?;
-        let (mut items, from) = widened(array, *place, *place, value_bytes(item))?;
-        held.take((items.len() - array.values.len()).saturating_mul(size_of::<Value>()))?;
+        let (mut items, from) = widened(array, *place, *place, value_bytes(item), &mut held)?;
         items[(*place - from) as usize] = item.clone();
         return shaped(array.element.clone(), vec![(items.len() as i32, from as i32)], items);
     }
@@ -220,7 +228,7 @@ fn with_slice(values: &[Value], arguments: &Arguments<'_>) -> R {
                 return Err(too_small());
             }
             let wide;
-            (wide, first) = widened(array, low, high, array_bytes(source))?;
+            (wide, first) = widened(array, low, high, array_bytes(source), &mut held)?;
             dimensions[0] = (wide.len() as i32, first as i32);
             items = wide;
         } else if low < first || high > last {

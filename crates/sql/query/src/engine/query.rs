@@ -38,7 +38,7 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
     let parameters = binder.params.finish()?;
     let fields: Vec<Field> = planned.columns.iter().map(field).collect();
     let printed = fields.iter().enumerate().filter_map(|(place, field)| match field.ty {
-        SqlType::Reg(kind) => Some((place, kind)),
+        SqlType::Reg(kind) if !context.inside => Some((place, kind)),
         _ => None,
     });
     let printed = printed.collect();
@@ -81,7 +81,7 @@ struct QueryPlan {
     node: Arc<Node>,
     parameters: Vec<SqlType>,
     fields: Vec<Field>,
-    /// Columns of reg-types, which leave as names.
+    /// Columns of reg-types, which leave as names where they leave the statement.
     printed: Vec<(usize, RegKind)>,
 }
 

@@ -175,6 +175,40 @@ fn encode_as<'a>(out: &mut Vec<u8>, count: usize, column: &impl Fn(usize) -> Sou
     true
 }
 
+/// Whether a value's bytes are those of a type.
+pub(super) fn is_of(value: &Value, ty: &SqlType) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(_) => *ty == SqlType::Bool,
+        Value::Int2(_) => *ty == SqlType::Int2,
+        Value::Int4(_) | Value::Date(_) => matches!(ty, SqlType::Int4 | SqlType::Date),
+        Value::Int8(_) | Value::Time(_) | Value::Timestamp(_) | Value::Timestamptz(_) => {
+            matches!(ty, SqlType::Int8 | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_))
+        }
+        Value::Timetz(_) => matches!(ty, SqlType::Timetz(_)),
+        Value::Float4(_) => *ty == SqlType::Float4,
+        Value::Float8(_) => *ty == SqlType::Float8,
+        Value::Numeric(_) => matches!(ty, SqlType::Numeric(_)),
+        Value::Text(_) | Value::Json(_) | Value::Jsonb(_) => matches!(
+            ty,
+            SqlType::Text
+                | SqlType::Varchar(_)
+                | SqlType::Char(_)
+                | SqlType::Name
+                | SqlType::SingleChar
+                | SqlType::Unknown
+                | SqlType::Json
+                | SqlType::Jsonb
+        ),
+        Value::Bytea(_) => *ty == SqlType::Bytea,
+        Value::Interval(_) => matches!(ty, SqlType::Interval(_)),
+        Value::Uuid(_) => *ty == SqlType::Uuid,
+        Value::Oid(_) => matches!(ty, SqlType::Oid | SqlType::Reg(_)),
+        Value::Array(_) => matches!(ty, SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector),
+        Value::Record(_) => *ty == SqlType::Record,
+    }
+}
+
 /// Appends a value's bytes; their length is kept beside them. NULL has none.
 pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
     match value {

@@ -213,8 +213,21 @@ impl TableAccess {
         }
     }
 
+    /// XX000 for a value whose bytes could not be read as the column's: a row with it would be lost.
+    fn check_types(&self, row: &[Value], mut written: impl FnMut(usize) -> bool) -> Result<(), SqlError> {
+        let columns = self.columns.iter().zip(row).enumerate();
+        for (_, (column, value)) in columns.filter(|(slot, _)| written(*slot)) {
+            if !row::is_of(value, &column.ty) {
+                let message = format!("a value that is to be stored is not of its column's type, {}", column.ty);
+                return Err(SqlError::new(SqlState::INTERNAL_ERROR, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Encodes a whole row, given by slot.
     pub fn encode(&self, row: &[Value]) -> Result<Bytes, SqlError> {
+        self.check_types(row, |_| true)?;
         row::encode(self.width, |position| match self.slot_of[position] {
             Some(slot) => Source::Value(&row[slot]),
             None => Source::Null,
@@ -224,6 +237,7 @@ impl TableAccess {
     /// Encodes a row anew in which only the slots marked in `changed` take their values from `row`; the rest keep their bytes.
     pub fn rewrite(&self, stored: &[u8], row: &[Value], changed: &[bool]) -> Result<Bytes, SqlError> {
         let view = RowView::new(stored)?;
+        self.check_types(row, |slot| changed[slot])?;
         row::encode(self.width, |position| match self.slot_of[position] {
             None => Source::Null,
             Some(slot) if changed[slot] => Source::Value(&row[slot]),

@@ -279,10 +279,17 @@ impl<'a> Analysis<'a> {
         Ok(assigned)
     }
 
-    /// An array of the row with another element or slice.
-    pub(crate) fn assigned_at(&mut self, array: Expr, value: Expr, places: &[Place]) -> Planned<Expr> {
+    /// An array of the row with another element or slice; `bind` binds its subscripts.
+    pub(crate) fn assigned_at(
+        &mut self,
+        array: Expr,
+        value: Expr,
+        places: &[Place],
+        mut bind: impl FnMut(&ast::Expr, &mut Self) -> Planned<Expr>,
+    ) -> Planned<Expr> {
+        let bound = expr::element::subscripts(places).map(|index| bind(index, self)).collect::<Planned<Vec<Expr>>>()?;
         let context = bind_context(self.context);
-        Ok(expr::element::assigned(array, value, places, &self.scope, &mut self.parameters, &context)?)
+        Ok(expr::element::assigned(array, value, places, bound, &mut self.parameters, &context)?)
     }
 
     /// An expression of a select list: what has no type yet is text.

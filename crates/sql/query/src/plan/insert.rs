@@ -181,7 +181,8 @@ fn put(
     let nothing = Expr::Literal(Value::Null, table.columns[given.slot].ty.clone());
     // The default is of a column of which nothing is given.
     let before = if std::mem::replace(&mut begun[given.slot], true) { out[given.slot].take() } else { None };
-    out[given.slot] = Some(analysis.assigned_at(before.unwrap_or(nothing), value, places)?);
+    out[given.slot] =
+        Some(analysis.assigned_at(before.unwrap_or(nothing), value, places, |index, analysis| analysis.bind(index))?);
     Ok(())
 }
 
@@ -339,7 +340,7 @@ fn from_query(
     type_items(&mut query, given)?;
     let materialise = reads(&query, &table.name, analysis.context);
     let statement = Statement::Query(Box::new(query));
-    let mut context = analysis.context.clone();
+    let mut context = PlanContext { inside: true, ..analysis.context.clone() };
     context.parameter_hints = analysis.hints();
     let plan = super::prepare(&statement, &statement.to_string(), &context)?;
     analysis.learn(plan.parameters());

@@ -152,6 +152,7 @@ pub fn plan(
     let mut context: PlanContext = context.clone();
     context.parameter_hints = types.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect();
     context.locates = true;
+    context.inside = true;
     let plan = match crate::engine::prepare(&statement, text, &context) {
         Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
             if let Refusal::Engine(part) = refusal {

@@ -66,6 +66,8 @@ pub struct PlanContext {
     pub inference: Option<Arc<Inference>>,
     /// The query locates rows to write: its first table has a column for their keys (see [`located`]).
     pub locates: bool,
+    /// What is planned gives its rows to another part of the statement, not to a client: reg-types stay numbers.
+    pub inside: bool,
     /// Parts of the statement that the query may read by their names.
     pub given: Arc<[parts::Given]>,
 }
@@ -83,6 +85,7 @@ impl PlanContext {
             overriding: None,
             inference: None,
             locates: false,
+            inside: false,
             given: Arc::default(),
         }
     }

@@ -259,22 +259,26 @@ pub(crate) fn bind_set(
 ) -> Planned<Vec<(usize, Expr)>> {
     let mut out: Vec<(usize, Expr)> = Vec::new();
     for (name, value) in set {
-        set_one(name, value, target, analysis, &mut out, |value, column, ty, analysis| {
+        set_one(name, value, target, analysis, &mut out, |value, place, analysis| {
             let bound = analysis.bind(value)?;
-            analysis.assign(bound, column, ty)
+            match place {
+                Some((column, ty)) => analysis.assign(bound, column, ty),
+                None => Ok(bound),
+            }
         })?;
     }
     Ok(out)
 }
 
-/// Binds one assignment of SET. `bind` brings its value to the type of what it is assigned to: the column, or an element of it.
+/// Binds one assignment of SET. `bind` brings its value to the type of what it is assigned to: the column, or an element of it. It binds the
+/// subscripts too: these have no such place.
 fn set_one<'a>(
     name: &ObjectName,
     value: &ast::Expr,
     target: &Target,
     analysis: &mut Analysis<'a>,
     out: &mut Vec<(usize, Expr)>,
-    bind: impl FnOnce(&ast::Expr, &str, &SqlType, &mut Analysis<'a>) -> Planned<Expr>,
+    mut bind: impl FnMut(&ast::Expr, Option<(&str, &SqlType)>, &mut Analysis<'a>) -> Planned<Expr>,
 ) -> Planned<()> {
     let table = &target.access.table;
     let slot = column_slot(table, name)?;
@@ -311,19 +315,21 @@ fn set_one<'a>(
         .into());
     }
     let Some((value, places)) = part else {
-        out.push((slot, bind(value, &column.name, &column.ty, analysis)?));
+        out.push((slot, bind(value, Some((&column.name, &column.ty)), analysis)?));
         return Ok(());
     };
     let ty = type_at(&column.ty, &places)?;
-    let value = bind(value, &column.name, &ty, analysis)?;
+    let value = bind(value, Some((&column.name, &ty)), analysis)?;
     // The table that is written stands first in the row.
     let column = Expr::Column { index: slot, ty: column.ty.clone() };
+    let array = match before {
+        Some(before) => std::mem::replace(&mut out[before].1, column),
+        None => column,
+    };
+    let array = analysis.assigned_at(array, value, &places, |index, analysis| bind(index, None, analysis))?;
     match before {
-        Some(before) => {
-            let array = std::mem::replace(&mut out[before].1, column);
-            out[before].1 = analysis.assigned_at(array, value, &places)?;
-        }
-        None => out.push((slot, analysis.assigned_at(column, value, &places)?)),
+        Some(before) => out[before].1 = array,
+        None => out.push((slot, array)),
     }
     Ok(())
 }
@@ -432,11 +438,15 @@ fn by_query(
     if let Some(assignments) = &shape.set {
         for (name, value) in assignments {
             refuse_sets(*value, "UPDATE")?;
-            set_one(name, value, &target, &mut analysis, &mut set, |value, column, ty, analysis| {
-                let bound = analysis.bind(value).and_then(|bound| analysis.assign(bound, column, ty));
+            set_one(name, value, &target, &mut analysis, &mut set, |value, place, analysis| {
+                let bound = analysis.bind(value).and_then(|bound| match place {
+                    Some((column, ty)) => analysis.assign(bound, column, ty),
+                    None => Ok(bound),
+                });
                 bound.or_else(|error| {
                     let (value, number) = assignment::plain(value);
                     shared.extend(number.map(|number| (list.len(), number)));
+                    let (column, ty) = place.unwrap_or(("", &SqlType::Int4));
                     located_value(&value, column, ty, analysis, &mut list, width, error)
                 })
             })?;

@@ -12,6 +12,7 @@ use crate::exec::sort::{Reserved, row_bytes};
 use crate::explain::Operator;
 use crate::identifier::{fold, quote_identifier};
 use crate::output::Field;
+use crate::syntax::element;
 use crate::types::{Row, SqlType};
 use crate::work::Pace;
 use crate::{SqlError, SqlState};
@@ -97,7 +98,7 @@ pub fn prepare(query: &Query, with: &With, text: &str, context: &PlanContext) ->
         parts.push(Part { name: name.clone(), plan });
     }
     let main_writes = writes(&main);
-    let main = planner.plan(&Statement::Query(Box::new(main)), text)?;
+    let main = planner.plan(&Statement::Query(Box::new(main)), text, false)?;
     let parameters = planner.parameters()?;
     let writes = main_writes || with.cte_tables.iter().any(|cte| writes(&cte.query));
     Ok(Arc::new(PartsPlan { parameters, parts, before: order.before, after: order.after, main, writes }))
@@ -199,18 +200,19 @@ impl<'a> Planner<'a> {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         if !recursive || writes(&cte.query) || named(&cte.query, &[name.to_string()]).is_empty() {
-            return self.plan(&Statement::Query(cte.query.clone()), text);
+            return self.plan(&Statement::Query(cte.query.clone()), text, true);
         }
         let mut query = whole(name, &self.context.pace)?;
         let with_token = ast::helpers::attached_token::AttachedToken::empty();
         query.with = Some(With { with_token, recursive: true, cte_tables: vec![cte.clone()] });
-        self.plan(&Statement::Query(Box::new(query)), text)
+        self.plan(&Statement::Query(Box::new(query)), text, true)
     }
 
-    /// Plans a statement over the parts so far.
-    fn plan(&mut self, statement: &Statement, text: &str) -> Result<Arc<dyn Plan>, SqlError> {
+    /// Plans a statement over the parts so far; `inside`: it is a part too.
+    fn plan(&mut self, statement: &Statement, text: &str, inside: bool) -> Result<Arc<dyn Plan>, SqlError> {
         let used = used_parameters(statement);
         let mut context = self.context.clone();
+        context.inside |= inside;
         // A parameter of other parts is of no type that this one could tell.
         let hint = |(place, ty): (usize, &Option<SqlType>)| {
             ty.clone().or_else(|| (!used.contains(&place)).then_some(SqlType::Text))
@@ -248,6 +250,16 @@ fn used_parameters(statement: &Statement) -> BTreeSet<usize> {
         }
         ControlFlow::<()>::Continue(())
     });
+    let statement = match statement {
+        Statement::Query(query) => match query.body.as_ref() {
+            SetExpr::Insert(insert) => insert,
+            _ => statement,
+        },
+        other => other,
+    };
+    if let Statement::Insert(insert) = statement {
+        used.extend(insert.columns.iter().flat_map(element::parameters_of).map(|number| number.saturating_sub(1)));
+    }
     used
 }
 

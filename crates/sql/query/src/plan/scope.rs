@@ -53,6 +53,7 @@ pub fn defaults(table: &Table, context: &PlanContext) -> Result<Vec<Option<Expr>
 pub(crate) fn open_type(ty: &SqlType) -> SqlType {
     match ty {
         SqlType::Char(_) => SqlType::Text,
+        SqlType::Array(element) => SqlType::Array(Box::new(open_type(element))),
         other => other.base(),
     }
 }

@@ -386,8 +386,8 @@ pub(crate) fn returned(list: &[SelectItem], sources: &[Source], analysis: &mut A
     let list = returning::with_rows(list, sources, analysis);
     let mut items = select_items(&list, sources, analysis)?;
     for item in &mut items {
-        // Reg-types leave as names.
-        if matches!(item.field.ty, SqlType::Reg(_)) {
+        // Reg-types leave as names: what stays within the statement is told nobody.
+        if !analysis.context.inside && matches!(item.field.ty, SqlType::Reg(_)) {
             let null = Expr::Literal(crate::types::Value::Null, SqlType::Text);
             let expr = Box::new(std::mem::replace(&mut item.expr, null));
             let from = item.field.ty.clone();

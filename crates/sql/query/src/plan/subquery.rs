@@ -186,7 +186,7 @@ impl Taker<'_> {
 
     /// Plans a query by itself.
     fn prepared(&mut self, query: &mut Query) -> Planned<Arc<dyn Plan>> {
-        let mut context = self.context.clone();
+        let mut context = PlanContext { inside: true, ..self.context.clone() };
         let known = &self.types[..self.into.first];
         context.parameter_hints = known.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect();
         let query = match inner::number(query).and_then(|place| self.inside.get_mut(place)) {
