@@ -480,19 +480,22 @@ impl Binder<'_> {
     }
 
     fn collate(&mut self, expr: &ast::Expr, collation: &ast::ObjectName) -> Result<Expr, BindError> {
-        let name =
-            collation.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.clone()).unwrap_or_default();
-        // All comparisons are by bytes, which is what these collations mean.
-        if matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
-            return self.expr(expr);
-        }
-        Err(SqlError::new(
-            SqlState::UNDEFINED_OBJECT,
-            format!("collation \"{name}\" for encoding \"UTF8\" does not exist"),
-        )
-        .hint("Texts are compared by bytes: the collation \"C\".")
-        .into())
+        known_collation(collation)?;
+        self.expr(expr)
     }
+}
+
+/// Whether a collation is one of those that there are: all comparisons are by bytes, which is what they mean.
+///
+/// # Errors
+/// 42704 for another.
+pub fn known_collation(collation: &ast::ObjectName) -> Result<(), SqlError> {
+    let name = collation.0.last().and_then(|part| part.as_ident()).map(crate::identifier::fold).unwrap_or_default();
+    if matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
+        return Ok(());
+    }
+    let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+    Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message).hint("Texts are compared by bytes: the collation \"C\"."))
 }
 
 pub(super) fn syntax(message: &str) -> SqlError {

@@ -1,8 +1,10 @@
 //! Operators: comparison, arithmetic, logic, patterns, and those that are functions.
 
 use super::bind::{BindError, Binder, no_operator, text_of};
+use super::bind_function::call;
 use super::fold::fold;
 use super::function::by_name;
+use super::functions::date_operators::{MIDNIGHT, ZONED_MIDNIGHT};
 use super::resolve::{self, Failure};
 use super::{ArithmeticOp, CompareOp, Expr};
 use crate::syntax::depth;
@@ -237,9 +239,18 @@ impl Binder<'_> {
             return Ok((left, right, ty));
         }
         // A literal is read as a value of the other side's type, however that one is compared.
-        let left = self.must(left, &ty)?;
-        let right = self.must(right, &ty)?;
+        let left = self.beside(left, &ty)?;
+        let right = self.beside(right, &ty)?;
         Ok((left, right, ty))
+    }
+
+    /// An operand in the type of the comparison. A date beside a timestamp is a point in time that need not be a timestamp.
+    fn beside(&mut self, operand: Expr, ty: &SqlType) -> Result<Expr, BindError> {
+        match (operand.ty(), ty) {
+            (SqlType::Date, SqlType::Timestamp(_)) => call(self, MIDNIGHT, vec![operand]),
+            (SqlType::Date, SqlType::Timestamptz(_)) => call(self, ZONED_MIDNIGHT, vec![operand]),
+            _ => self.must(operand, ty),
+        }
     }
 
     pub(super) fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> Result<Expr, BindError> {

@@ -6,6 +6,7 @@
 
 use super::Expr;
 use super::function::{Function, Sig};
+use super::functions::date_operators::{MIDNIGHT, ZONED_MIDNIGHT};
 use crate::syntax::quote_literal;
 use crate::types::{SqlType, Value};
 
@@ -54,7 +55,10 @@ impl Deparse<'_> {
                 true => self.text(expr),
                 false => format!("{}::{to}", self.cast_operand(expr)),
             },
-            Expr::Call { function, args, .. } => self.call(function, args),
+            Expr::Call { function, args, .. } => match (beside_timestamp(function), args.as_slice()) {
+                (true, [date]) => self.text(date),
+                _ => self.call(function, args),
+            },
             Expr::Case { operand, branches, otherwise, .. } => {
                 let mut out = String::from("CASE");
                 if let Some((operand, _)) = operand {
@@ -164,12 +168,18 @@ fn is_varying(expr: &Expr) -> bool {
     matches!(expr.ty(), SqlType::Varchar(_)) && !matches!(expr, Expr::Literal(..))
 }
 
+/// Whether a function only brings a date to where it is compared.
+fn beside_timestamp(function: &Function) -> bool {
+    matches!(function.name, MIDNIGHT | ZONED_MIDNIGHT)
+}
+
 fn is_word(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
 fn is_simple(expr: &Expr) -> bool {
     match expr {
+        Expr::Call { function, args, .. } if beside_timestamp(function) => args.first().is_some_and(is_simple),
         Expr::Call { function, .. } => is_word(function.name),
         Expr::Cast { expr, from, to, explicit } => !is_silent(from, to, *explicit) || is_simple(expr),
         Expr::Column { .. }

@@ -81,6 +81,7 @@ pub fn cast_context(statement: Option<&Statement>) -> CastContext<'_> {
     }
 }
 
+pub use functions::date_operators::MIDNIGHT;
 pub use functions::system::NAMED_ROW;
 
 /// The body of a function.

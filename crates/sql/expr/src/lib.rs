@@ -40,7 +40,7 @@ mod tests;
 
 pub use analysis::{conjunction, split_conjuncts};
 pub use bind::element;
-pub use bind::{BindContext, BindError, bind, bind_condition, bind_lazily};
+pub use bind::{BindContext, BindError, bind, bind_condition, bind_lazily, known_collation};
 pub use bind_operator::argument_of_all;
 pub use bind_operator::operator_named;
 pub use bind_operator::row_fields;

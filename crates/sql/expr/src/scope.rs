@@ -121,9 +121,11 @@ impl Scope {
                 let matches =
                     |c: &ScopeColumn| c.relation == *relation && c.schema.as_deref().is_some_and(|s| s == schema);
                 if !self.columns.iter().any(matches) {
-                    return Err(at(self.missing(relation), parts.first()));
+                    let known = self.has_relation(relation);
+                    let error = if known { hidden_relation(relation) } else { self.missing(relation) };
+                    return Err(at(error, parts.first()));
                 }
-                self.find(&format!("{schema}.{relation}.{name}"), name, matches)
+                self.find(&format!("{relation}.{name}"), name, matches)
             }
             [] => Err(SqlError::new(SqlState::SYNTAX_ERROR, "a column name is missing")),
         };

@@ -17,6 +17,7 @@
 //! JOIN u USING (a) AS j                JOIN u USING (a, <mark j>), until it is a tree: see [`super::join_alias`]
 //! t.* IS NULL                          ROW(t.*) IS NULL: see [`super::whole_row`]
 //! SET a[1] = x                         see [`super::element`]
+//! current_schema                       a call, not a column: see [`mend`]
 //! ```
 //! Each is looked for by its words first, so a statement without them costs one pass over its tokens.
 
@@ -24,8 +25,9 @@ use super::tokens::{ends_a_list, is, is_any, word};
 use super::{element, grouping, join_alias, whole_row};
 use crate::identifier::keyword::{self, Category};
 use sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, OnConflictAction, OnInsert, Query, Select,
-    SelectItem, Statement, UpdateTableFromKind, VisitMut, VisitorMut,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, OnConflictAction, OnInsert, Query, Select, SelectItem, Statement, UpdateTableFromKind, VisitMut,
+    VisitorMut,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -39,6 +41,9 @@ pub(super) const EXCLUDED: &str = "\0exclude";
 
 /// The name that marks a select list of nothing.
 const NOTHING: &str = "\0nothing";
+
+/// Reserved words for functions without arguments, which the library takes for names of columns.
+const CALLS: [&str; 2] = ["current_schema", "current_role"];
 
 /// What a statement's tokens hold.
 #[derive(Default)]
@@ -60,6 +65,8 @@ struct Words {
     bracket: bool,
     /// `.*`
     star: bool,
+    /// One of [`CALLS`].
+    call: bool,
     joins: usize,
 }
 
@@ -106,6 +113,7 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Mark
                 found.symmetric |= same("SYMMETRIC");
                 found.frame |= same("PRECEDING") || same("FOLLOWING");
             }
+            12 | 14 => found.call |= CALLS.iter().any(|call| same(call)),
             _ => {}
         }
     }
@@ -158,7 +166,7 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Mark
         (tokens, symmetric) = between_symmetric(tokens);
         marked |= symmetric;
     }
-    (tokens, marked)
+    (tokens, marked || found.call)
 }
 
 /// A select list of nothing: the library reads it in front of FROM only.
@@ -690,7 +698,7 @@ fn bound_end(tokens: &[TokenWithSpan], start: usize) -> Option<usize> {
     None
 }
 
-/// Writes BETWEEN SYMMETRIC out: between the bounds in either order. Takes what marks an empty select list out of it.
+/// Writes BETWEEN SYMMETRIC out: between the bounds in either order. Takes what marks an empty select list out of it. Makes calls of [`CALLS`].
 pub(super) fn mend<T: VisitMut>(node: &mut T) {
     let _ = node.visit(&mut Mend);
 }
@@ -737,6 +745,33 @@ impl VisitorMut for Mend {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
+            // The name of a field is one, whatever word it is.
+            for access in access_chain {
+                if let AccessExpr::Dot(Expr::Identifier(field)) = access
+                    && let Some(name) = called(field)
+                {
+                    *field = Ident::with_quote_and_span('"', field.span, name);
+                }
+            }
+        } else if let Expr::Identifier(ident) = expr
+            && let Some(name) = called(ident)
+        {
+            *expr = Expr::Function(Function {
+                name: ObjectName(vec![ObjectNamePart::Identifier(Ident::with_span(ident.span, name))]),
+                uses_odbc_syntax: false,
+                parameters: FunctionArguments::None,
+                args: FunctionArguments::None,
+                filter: None,
+                null_treatment: None,
+                over: None,
+                within_group: Vec::new(),
+            });
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Between { expr: value, negated, low, high } = expr
             && let Some(bound) = marked(low)
@@ -753,6 +788,12 @@ impl VisitorMut for Mend {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The one of [`CALLS`] that a name is.
+fn called(ident: &Ident) -> Option<&'static str> {
+    let same = |call: &&&str| ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case(call);
+    CALLS.iter().find(same).copied()
 }
 
 /// The bound in a mark.

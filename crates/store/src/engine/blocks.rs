@@ -371,6 +371,16 @@ mod tests {
             prop_assert_eq!(items, expected);
         }
 
+        /// Of a key of one byte no more can be shared, whatever a block says.
+        #[test]
+        fn what_is_shared_lies_within_the_first_key(common in 0..128u8) {
+            let mut bytes = vec![0, 1, 1, b'a', 0, 0, 1, common, 1, b'b', 0, 255];
+            bytes.push(2);
+            bytes.extend([0; 30]);
+            let mut items = Vec::new();
+            prop_assert_eq!(entries::list(&bytes, 2, &mut items).is_some(), common <= 1);
+        }
+
         #[test]
         fn any_bytes_are_refused_or_listed(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0..4usize) {
             let _ = entries::list(&bytes, count, &mut Vec::new());

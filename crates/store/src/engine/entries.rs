@@ -71,7 +71,9 @@ fn stretch(bytes: &[u8], at: &mut usize, length: u64) -> Option<(u32, u32)> {
 /// Lists the entries of a block that says it has so many; `None`: it is not understood.
 pub(super) fn list(bytes: &[u8], count: usize, items: &mut Vec<Item>) -> Option<()> {
     let interval = *bytes.get(bytes.len().checked_sub(TRAILER_BYTES)?)?;
-    let (mut at, mut left, mut base) = (0, 0, 0);
+    let (mut at, mut left) = (0, 0);
+    // The key that others share the beginning of.
+    let mut base = (0, 0);
     loop {
         let kind = *bytes.get(at)?;
         at += 1;
@@ -84,12 +86,12 @@ pub(super) fn list(bytes: &[u8], count: usize, items: &mut Vec<Item>) -> Option<
             left = interval.checked_sub(1)?;
             let length = varint::<16>(bytes, &mut at)?;
             rest = stretch(bytes, &mut at, length)?;
-            (shared, base) = ((0, 0), rest.0);
+            (shared, base) = ((0, 0), rest);
         } else {
             left -= 1;
             let common = u32::try_from(varint::<16>(bytes, &mut at)?).ok()?;
             let length = varint::<16>(bytes, &mut at)?;
-            shared = (base, base + common);
+            shared = (base.0, base.0.checked_add(common).filter(|end| *end <= base.1)?);
             rest = stretch(bytes, &mut at, length)?;
         }
         let value = match kind {

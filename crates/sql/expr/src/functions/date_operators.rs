@@ -3,7 +3,7 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::date::{add_local, add_zoned};
 use super::{day_at, float_at, int_at, interval_at, micros_at};
-use crate::types::calendar::DAY_US;
+use crate::types::calendar::{DAY_US, to_utc};
 use crate::types::{Interval, SqlType as T, Value, checked_day, checked_timestamp, division_by_zero};
 use crate::{SqlError, SqlState};
 
@@ -17,7 +17,19 @@ const TS: Sig = Sig::Is(T::Timestamp(None));
 const TSTZ: Sig = Sig::Is(T::Timestamptz(None));
 const IV: Sig = Sig::Is(T::Interval(None));
 
+/// A date as the timestamp that it is compared as: one beyond all timestamps is short of infinity. No text of a statement holds the name.
+pub const MIDNIGHT: &str = "\0midnight";
+
+/// The same in the session's time zone.
+pub(crate) const ZONED_MIDNIGHT: &str = "\0zoned midnight";
+
 pub(super) static TABLE: &[Function] = &[
+    Function::pure(MIDNIGHT, &[DATE], TS, |v, _| Ok(Value::Timestamp(day_begins(v)?))),
+    Function::stable(ZONED_MIDNIGHT, &[DATE], TSTZ, |v, a| {
+        let us = day_begins(v)?;
+        let known = checked_timestamp(us).is_ok() && !matches!(us, i64::MIN | i64::MAX);
+        Ok(Value::Timestamptz(if known { to_utc(a.settings().time_zone, us) } else { us }))
+    }),
     Function::pure("+", &[DATE, I4], DATE, |v, _| date_plus(day_at(v, 0)?, int_at(v, 1)?)),
     Function::pure("+", &[I4, DATE], DATE, |v, _| date_plus(day_at(v, 1)?, int_at(v, 0)?)),
     Function::pure("-", &[DATE, I4], DATE, |v, _| date_plus(day_at(v, 0)?, -int_at(v, 1)?)),
@@ -77,6 +89,15 @@ fn midnight(values: &[Value], i: usize) -> Result<i64, SqlError> {
         i32::MIN => i64::MIN,
         i32::MAX => i64::MAX,
         day => i64::from(day).saturating_mul(DAY_US),
+    })
+}
+
+/// When a day begins, for comparing: a finite one lies within infinity.
+fn day_begins(values: &[Value]) -> Result<i64, SqlError> {
+    Ok(match day_at(values, 0)? {
+        i32::MIN => i64::MIN,
+        i32::MAX => i64::MAX,
+        day => i64::from(day).saturating_mul(DAY_US).clamp(i64::MIN + 1, i64::MAX - 1),
     })
 }
 

@@ -4,7 +4,7 @@ mod array;
 mod catalog;
 pub mod date;
 mod date_format;
-mod date_operators;
+pub(super) mod date_operators;
 pub mod digest;
 pub(super) mod element;
 mod json;

@@ -101,11 +101,13 @@ pub(super) struct Grouping<'s> {
     pub(super) first: usize,
     pub(super) calls: Vec<AggregateCall>,
     texts: Vec<String>,
+    /// What is bound may be an item of the select list said once more: then a volatile aggregate, too, is the one that is there.
+    pub(super) repeats: bool,
 }
 
 impl<'s> Grouping<'s> {
     pub(super) fn new(from: &'s Scope<'s>, keys: Vec<(String, usize)>, first: usize) -> Self {
-        Grouping { from, keys, first, calls: Vec::new(), texts: Vec::new() }
+        Grouping { from, keys, first, calls: Vec::new(), texts: Vec::new(), repeats: false }
     }
 
     /// The slot of a grouping key that an expression is.
@@ -127,7 +129,13 @@ impl<'s> Grouping<'s> {
             return self.grouping(&function);
         }
         let text = canonical(&Expr::Function(function.clone()), self.from)?;
-        if let Some(place) = text.as_ref().and_then(|text| self.texts.iter().position(|known| known == text)) {
+        let is_volatile = |call: &AggregateCall| {
+            let keys = call.order.iter().map(|key| &key.by);
+            call.args.iter().chain(keys).chain(&call.filter).any(walk::scalar_is_volatile)
+        };
+        if let Some(place) = text.as_ref().and_then(|text| self.texts.iter().position(|known| known == text))
+            && (self.repeats || !is_volatile(&self.calls[place]))
+        {
             return Ok(slot_expr(self.first + place));
         }
         let mut taken = Expr::Function(function);

@@ -14,7 +14,7 @@ use super::item_set::{ITEMS_MAX, ItemSet};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
 use super::journal::Named;
 use super::node::Node;
-use super::presence::{has_outer_join, is_hidden, names_alone};
+use super::presence::{WITH_SCHEMA, has_outer_join, is_hidden, names_alone};
 use super::reduce::reduced;
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr, item_of};
 use super::take::{Clause, call_expr, function_name, list_args};
@@ -590,11 +590,33 @@ impl Binder<'_> {
         }
         let shown = alias.map_or_else(|| table.to_string(), |alias| fold(&alias.name));
         let columns = super::bind_query::renamed(columns, alias.map_or(&[], |alias| &alias.columns), &shown)?;
-        let schema = if alias.is_some() { None } else { schema.map(str::to_string) };
+        let schema = match (alias, schema) {
+            (Some(_), _) => None,
+            (None, Some(schema)) => Some(schema.to_string()),
+            (None, None) => self.schema_found(&source, oid)?,
+        };
         let of = oid.map(|oid| Named { oid, aliased: alias.is_some(), listed: alias.map_or(0, |a| a.columns.len()) });
         outer.note_table(name.0.first().and_then(|part| part.as_ident()), of);
         let (lateral, scalar, keyed, unnamed) = (false, false, false, false);
         Ok(Item { alias: shown, schema, table: relation, columns, source, lateral, scalar, keyed, of, unnamed })
+    }
+
+    /// The schema of a table that was named without one, if names of the statement begin with schemas.
+    fn schema_found(&self, source: &ItemSource, oid: Option<Oid>) -> Result<Option<String>, SqlError> {
+        if !self.alone.contains(WITH_SCHEMA) {
+            return Ok(None);
+        }
+        if let ItemSource::Virtual(table) = source {
+            return Ok(Some(table.schema.to_string()));
+        }
+        let catalog = &self.context.catalog;
+        let Some(relation) = oid.map(|oid| catalog.relation_by_id(oid)).transpose()?.flatten() else { return Ok(None) };
+        let id = match relation.as_ref() {
+            Relation::Table(table) => table.schema,
+            Relation::View(view) => view.schema,
+            Relation::Sequence(sequence) => sequence.schema,
+        };
+        Ok(catalog.schemas()?.into_iter().find(|schema| schema.id == id).map(|schema| schema.name))
     }
 
     fn resolve_table(

@@ -104,8 +104,21 @@ pub(super) fn order_keys(order: &OrderBy) -> Result<&[ast::OrderByExpr], SqlErro
 
 /// An ordinal in ORDER BY or GROUP BY: the place of an output column.
 pub(super) fn ordinal(expr: &Expr, count: usize, clause: &str) -> Result<Option<usize>, SqlError> {
-    let Expr::Value(value) = expr else { return Ok(None) };
-    let ast::Value::Number(text, _) = &value.value else { return Ok(None) };
+    let mut inner = expr;
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    let Expr::Value(value) = inner else { return Ok(None) };
+    let text = match &value.value {
+        ast::Value::Number(text, _) => text.as_str(),
+        ast::Value::SingleQuotedString(_)
+        | ast::Value::EscapedStringLiteral(_)
+        | ast::Value::UnicodeStringLiteral(_)
+        | ast::Value::DollarQuotedString(_)
+        | ast::Value::Boolean(_)
+        | ast::Value::Null => "",
+        _ => return Ok(None),
+    };
     match text.parse::<usize>() {
         Ok(n) if (1..=count).contains(&n) => Ok(Some(n - 1)),
         Ok(n) => Err(SqlError::new(

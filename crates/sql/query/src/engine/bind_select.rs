@@ -196,9 +196,11 @@ impl Binder<'_> {
         }
         self.refuse_lifted(&select.group_by, &from, "GROUP BY")?;
         let (keys, sets) = self.group_keys(&select.group_by, &items, &from)?;
-        let grouped = lifted
-            || !keys.is_empty()
-            || !sets.is_empty()
+        // GROUP BY () has no key, and makes a group all the same.
+        let said =
+            !matches!(&select.group_by, GroupByExpr::Expressions(keys, sets) if keys.is_empty() && sets.is_empty());
+        let grouped = said
+            || lifted
             || select.having.is_some()
             || items.iter().any(|item| has_aggregate(&item.expr))
             || order.iter().any(|key| has_aggregate(&key.expr));
@@ -368,6 +370,9 @@ impl Binder<'_> {
             }
             let mut expr = expr.clone();
             let clause = Clause { name: clause, ..Clause::SELECT };
+            if let Some(grouping) = &mut grouping {
+                grouping.repeats = true;
+            }
             Taker { binder, scope, grouping: grouping.as_deref_mut(), clause }.run(&mut expr)?;
             let key = binder.plain(&expr);
             Ok(match (0..items.len()).find(|place| *plain(binder, *place) == key) {

@@ -21,7 +21,8 @@ use crate::identifier::fold;
 use crate::types::{SqlType, Value};
 use crate::work;
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, JoinOperator, TableFactor, TableWithJoins, Visit, Visitor,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, JoinOperator, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Visit, Visitor,
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -63,15 +64,37 @@ pub(super) fn has_outer_join(from: &[TableWithJoins]) -> bool {
 /// Units of work of looking at an expression.
 const EXPRESSION_UNITS: usize = 64;
 
+/// Stands among the names of [`names_alone`] where a name of the statement begins with a schema.
+pub(super) const WITH_SCHEMA: &str = "\0schema";
+
 /// Gathers the names that stand alone: one of a relation means its whole row.
 struct Alone(BTreeSet<String>);
 
 impl Visitor for Alone {
     type Break = SqlError;
 
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<SqlError> {
+        let with_schema = |item: &SelectItem| match item {
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => name.0.len() > 1,
+            _ => false,
+        };
+        if select.projection.iter().any(with_schema) {
+            self.0.insert(WITH_SCHEMA.into());
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
         if let Err(ended) = work::step(EXPRESSION_UNITS) {
             return ControlFlow::Break(ended);
+        }
+        let with_schema = match expr {
+            Expr::CompoundIdentifier(parts) => parts.len() > 2,
+            Expr::QualifiedWildcard(name, _) => name.0.len() > 1,
+            _ => false,
+        };
+        if with_schema {
+            self.0.insert(WITH_SCHEMA.into());
         }
         if let Expr::Identifier(ident) = expr {
             self.0.insert(fold(ident));
@@ -81,6 +104,9 @@ impl Visitor for Alone {
         {
             for arg in &list.args {
                 if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) = arg {
+                    if name.0.len() > 1 {
+                        self.0.insert(WITH_SCHEMA.into());
+                    }
                     self.0.extend(relation_parts(name));
                 }
             }

@@ -196,16 +196,19 @@ impl<'p> Scope<'p> {
     fn error(&self, parts: &[String]) -> SqlError {
         match parts {
             [name] => SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")),
-            [.., relation, name] if self.knows(relation) => {
+            [qualifiers @ .., name] if self.knows(qualifiers) => {
+                let relation = &qualifiers[qualifiers.len() - 1];
                 SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column {relation}.{name} does not exist"))
             }
-            [.., relation, _] => self.missing(relation),
+            [qualifiers @ .., _] => self.missing(qualifiers),
             [] => SqlError::new(SqlState::SYNTAX_ERROR, "an empty name"),
         }
     }
 
-    fn missing(&self, relation: &str) -> SqlError {
-        match self.hides(relation) {
+    /// No relation of this name, which may be one of another schema than said.
+    fn missing(&self, qualifiers: &[String]) -> SqlError {
+        let Some(relation) = qualifiers.last() else { return SqlError::new(SqlState::SYNTAX_ERROR, "an empty name") };
+        match self.hides(relation) || self.knows(std::slice::from_ref(relation)) {
             true => hidden_relation(relation),
             false => missing_relation(relation, self.alias_of(relation)),
         }
@@ -224,9 +227,16 @@ impl<'p> Scope<'p> {
         here.or_else(|| self.parent.and_then(|parent| parent.alias_of(table)))
     }
 
-    fn knows(&self, alias: &str) -> bool {
-        self.relations.iter().any(|r| r.alias == alias && r.visible == Visible::Yes)
-            || self.parent.is_some_and(|parent| parent.knows(alias))
+    /// Whether the qualifiers of a name mean a relation here or around.
+    fn knows(&self, qualifiers: &[String]) -> bool {
+        self.knows_here(qualifiers) || self.parent.is_some_and(|parent| parent.knows(qualifiers))
+    }
+
+    fn knows_here(&self, qualifiers: &[String]) -> bool {
+        let is_meant = |(place, relation): (usize, &ScopeRelation)| {
+            relation.visible == Visible::Yes && self.qualified(qualifiers, place)
+        };
+        self.relations.iter().enumerate().any(is_meant)
     }
 
     fn hides(&self, alias: &str) -> bool {
@@ -350,14 +360,12 @@ impl<'p> Scope<'p> {
             [] => !column.shadowed,
             _ => !matches!(column.place, Place::Merged(..)) && self.qualified(qualifiers, column.relation),
         });
-        if let Some(alias) = qualifiers.last()
-            && !self.relations.iter().any(|r| r.alias == *alias && r.visible == Visible::Yes)
-        {
-            if let Some(parent) = self.parent.filter(|parent| parent.knows(alias)) {
+        if !qualifiers.is_empty() && !self.knows_here(qualifiers) {
+            if let Some(parent) = self.parent.filter(|parent| parent.knows(qualifiers)) {
                 self.uses_parent.set(true);
                 return parent.starred(qualifiers);
             }
-            return Err(self.missing(alias));
+            return Err(self.missing(qualifiers));
         }
         let mut columns: Vec<&ScopeColumn> = columns.collect();
         if qualifiers.is_empty() {

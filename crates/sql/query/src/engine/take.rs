@@ -8,6 +8,7 @@ use super::lift::{Settle, note_of};
 use super::scope::{Found, RESERVED, Scope, reserved, slot_expr, slot_of};
 use crate::expr::argument_of_all;
 use crate::expr::function::is_set_returning;
+use crate::expr::known_collation;
 use crate::expr::operator_named;
 use crate::expr::row_fields;
 use crate::identifier::fold;
@@ -236,7 +237,8 @@ impl Taker<'_, '_, '_, '_> {
                 *expr = self.column(&parts)?;
             }
             Expr::CompoundFieldAccess { .. } => self.access(expr)?,
-            Expr::Collate { expr: inner, .. } => {
+            Expr::Collate { expr: inner, collation } => {
+                known_collation(collation)?;
                 // One collation, by bytes: what each of PostgreSQL's names stands for here.
                 *expr = std::mem::replace(inner.as_mut(), Expr::value(ast::Value::Null));
                 self.enter(expr)?;

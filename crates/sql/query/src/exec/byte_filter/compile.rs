@@ -2,6 +2,7 @@
 
 use super::{ByteFilter, Column, Number, Test, Word, text, word_of};
 use crate::exec::table::ColumnAccess;
+use crate::expr::function::MIDNIGHT;
 use crate::expr::{CompareOp, Expr};
 use crate::types::{Numeric, SqlType, Value};
 
@@ -76,7 +77,7 @@ impl<'a> Around<'a> {
                 if *negated { Test::Not(Box::new(found)) } else { found }
             }
             Expr::IsNull { expr, negated } => {
-                let Side::Column { column, .. } = self.side(expr)? else { return None };
+                let Side::Column { column, midnight: false, .. } = self.side(expr)? else { return None };
                 let is_null = Test::IsNull(column);
                 if *negated { Test::Not(Box::new(is_null)) } else { is_null }
             }
@@ -112,7 +113,8 @@ impl<'a> Around<'a> {
             },
             // What changes no byte.
             Expr::Cast { expr, from: SqlType::Varchar(_), to: SqlType::Text, .. } => self.side(expr),
-            Expr::Cast { expr, from: SqlType::Date, to: SqlType::Timestamp(_), .. } => match self.side(expr)? {
+            // A date beside a timestamp. A cast that was asked for is the evaluator's: it may fail.
+            Expr::Call { function, args, .. } if function.name == MIDNIGHT => match self.side(args.first()?)? {
                 Side::Column { column, ty: ty @ SqlType::Date, .. } => {
                     Some(Side::Column { column, ty, midnight: true })
                 }

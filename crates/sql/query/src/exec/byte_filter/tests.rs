@@ -3,6 +3,7 @@
 use super::{Around, ByteFilter};
 use crate::exec::row::{self, Source};
 use crate::exec::table::ColumnAccess;
+use crate::expr::function::{MIDNIGHT, by_name};
 use crate::expr::{CompareOp, Expr};
 use crate::types::{Decimal, Numeric, SqlType, Value};
 use proptest::prelude::*;
@@ -91,7 +92,8 @@ fn column(place: usize) -> Box<Expr> {
 
 /// A date as a timestamp.
 fn stamp(expr: Box<Expr>) -> Box<Expr> {
-    Box::new(Expr::Cast { expr, from: SqlType::Date, to: SqlType::Timestamp(None), explicit: false })
+    let function = by_name(MIDNIGHT)[0];
+    Box::new(Expr::Call { function, args: vec![*expr], types: vec![SqlType::Date], ty: SqlType::Timestamp(None) })
 }
 
 fn compared_as(ty: &SqlType) -> SqlType {
