@@ -10,15 +10,18 @@
 //! 1. A key stands in at most one run, and if it has an entry in the table, it is met, and the run's transaction is a holder there.
 //! 2. Locks of one transaction have an order, that in which they were taken: those of a run come behind the first [`Run::begins`] of the ones taken
 //!    one by one, and before the others.
+//! 3. At any time there are few runs, of all transactions together: whoever asks for a key looks into each. Who would begin another goes on one by one.
 
 use super::TxnId;
 use super::lock_mode::LockMode;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Locks taken in ascending order before a run is begun.
-pub(super) const RUN_MIN: usize = 256;
-/// Runs of one transaction: whoever asks for a key looks into all runs.
+/// Locks taken in ascending order before a run is begun: more than a transaction takes for rows that it inserts, of which there may be hundreds at a time.
+pub(super) const RUN_MIN: usize = 8192;
+/// Runs of one transaction.
 const RUNS_MAX: usize = 8;
+/// Runs of all: whoever asks for a key looks into each of them.
+const RUNS_ALL_MAX: usize = 32;
 
 /// Keys that one transaction has locked in one mode, ascending.
 #[derive(Debug)]
@@ -29,12 +32,12 @@ pub(super) struct Run {
     /// Where each key ends in `bytes`.
     ends: Vec<u32>,
     /// The numbers of those that have an entry in the table.
-    met: Vec<u32>,
+    met: BTreeSet<u32>,
 }
 
 impl Run {
     fn new(mode: LockMode, begins: usize) -> Run {
-        Run { mode, begins, bytes: Vec::new(), ends: Vec::new(), met: Vec::new() }
+        Run { mode, begins, bytes: Vec::new(), ends: Vec::new(), met: BTreeSet::new() }
     }
 
     pub fn len(&self) -> usize {
@@ -84,9 +87,15 @@ impl Run {
 
     /// Takes the last ones away, but for the first `kept`; gives those of them that were met.
     fn truncate(&mut self, kept: usize) -> Vec<Vec<u8>> {
-        let (stay, go): (Vec<u32>, Vec<u32>) = self.met.iter().partition(|number| (**number as usize) < kept);
-        let met = go.into_iter().map(|number| self.key(number as usize).to_vec()).collect();
-        self.met = stay;
+        // Who gives back row by row looks at no other one each time.
+        let mut met = Vec::new();
+        while let Some(number) = self.met.pop_last() {
+            if (number as usize) < kept {
+                self.met.insert(number);
+                break;
+            }
+            met.push(self.key(number as usize).to_vec());
+        }
         let end = kept.checked_sub(1).and_then(|last| self.ends.get(last)).map_or(0, |end| *end as usize);
         self.ends.truncate(kept);
         self.bytes.truncate(end);
@@ -95,82 +104,101 @@ impl Run {
 }
 
 /// The runs of all transactions, of each in the order in which they were begun.
-#[derive(Debug, Default)]
-pub(super) struct Runs(BTreeMap<TxnId, Vec<Run>>);
+#[derive(Debug)]
+pub(super) struct Runs {
+    of: BTreeMap<TxnId, Vec<Run>>,
+    /// [`RUNS_ALL_MAX`], but for tests.
+    max: usize,
+}
+
+impl Default for Runs {
+    fn default() -> Runs {
+        Runs::at_most(RUNS_ALL_MAX)
+    }
+}
 
 impl Runs {
+    /// None yet, and no more than so many at any time.
+    pub fn at_most(max: usize) -> Runs {
+        Runs { of: BTreeMap::new(), max }
+    }
+
+    /// How many runs there are.
+    pub fn count(&self) -> usize {
+        self.of.values().map(Vec::len).sum()
+    }
+
     /// Who has a key in a run, and how.
     pub fn holder(&self, key: &[u8]) -> Option<(TxnId, LockMode)> {
         let of = |(txn, runs): (&TxnId, &Vec<Run>)| {
             runs.iter().find(|run| run.find(key).is_some()).map(|run| (*txn, run.mode))
         };
-        self.0.iter().find_map(of)
+        self.of.iter().find_map(of)
     }
 
     /// A key of somebody's run is given an entry in the table.
     pub fn meet(&mut self, txn: TxnId, key: &[u8]) {
-        for run in self.0.get_mut(&txn).into_iter().flatten() {
+        for run in self.of.get_mut(&txn).into_iter().flatten() {
             if let Some(number) = run.find(key) {
-                run.met.push(number as u32);
+                run.met.insert(number as u32);
             }
         }
     }
 
     /// Adds a key to the last run, if `taken` locks were taken one by one before it and still are; `false`: it does not fit there.
     pub fn push(&mut self, txn: TxnId, taken: usize, key: &[u8], mode: LockMode) -> bool {
-        let last = self.0.get_mut(&txn).and_then(|runs| runs.last_mut());
+        let last = self.of.get_mut(&txn).and_then(|runs| runs.last_mut());
         last.is_some_and(|run| run.begins == taken && run.push(key, mode))
     }
 
-    /// Begins another one; `false`: there are enough.
+    /// Begins another one; `false`: there are enough, of it or of all.
     pub fn begin(&mut self, txn: TxnId, taken: usize, key: &[u8], mode: LockMode) -> bool {
-        let runs = self.0.entry(txn).or_default();
-        if runs.len() >= RUNS_MAX {
-            return false;
-        }
+        let own = self.of.get(&txn).map_or(0, Vec::len);
         let mut run = Run::new(mode, taken);
-        let pushed = run.push(key, mode);
-        runs.push(run);
-        pushed
+        let begins = own < RUNS_MAX && self.count() < self.max && run.push(key, mode);
+        if begins {
+            self.of.entry(txn).or_default().push(run);
+        }
+        begins
     }
 
     /// Locks that a transaction has in runs.
     pub fn held(&self, txn: TxnId) -> usize {
-        self.0.get(&txn).map_or(0, |runs| runs.iter().map(Run::len).sum())
+        self.of.get(&txn).map_or(0, |runs| runs.iter().map(Run::len).sum())
     }
 
     /// Of the last run: how many locks were taken one by one before it, and its own.
     pub fn last(&self, txn: TxnId) -> Option<(usize, usize)> {
-        self.0.get(&txn)?.last().map(|run| (run.begins, run.len()))
+        self.of.get(&txn)?.last().map(|run| (run.begins, run.len()))
     }
 
     /// Shortens the last run; gives the keys of which the entries in the table are to go, too.
     pub fn truncate_last(&mut self, txn: TxnId, kept: usize) -> Vec<Vec<u8>> {
-        let Some(runs) = self.0.get_mut(&txn) else { return Vec::new() };
+        let Some(runs) = self.of.get_mut(&txn) else { return Vec::new() };
         let met = runs.last_mut().map(|run| run.truncate(kept)).unwrap_or_default();
         if kept == 0 {
             runs.pop();
         }
         if runs.is_empty() {
-            self.0.remove(&txn);
+            self.of.remove(&txn);
         }
         met
     }
 
     /// Forgets a transaction's.
     pub fn remove(&mut self, txn: TxnId) {
-        self.0.remove(&txn);
+        self.of.remove(&txn);
     }
 
     /// Keys that have no entry in the table.
     pub fn size(&self) -> usize {
-        self.0.values().flatten().map(|run| run.len() - run.met.len()).sum()
+        self.of.values().flatten().map(|run| run.len() - run.met.len()).sum()
     }
 
     /// At most `max` keys of each run from a key on, of those that are `wanted`: the key, whose, and how. In no order.
     pub fn shown(&self, from: &[u8], max: usize, wanted: impl Fn(&[u8]) -> bool) -> Vec<(&[u8], TxnId, LockMode)> {
         let mut found = Vec::new();
-        for (txn, run) in self.0.iter().flat_map(|(txn, runs)| runs.iter().map(move |run| (txn, run))) {
+        for (txn, run) in self.of.iter().flat_map(|(txn, runs)| runs.iter().map(move |run| (txn, run))) {
             let keys = (run.below(from)..run.len()).map(|number| run.key(number)).filter(|key| wanted(key));
             found.extend(keys.take(max).map(|key| (key, *txn, run.mode)));
         }
