@@ -13,7 +13,7 @@ use crate::session::{GENERATION_TEXT_BYTES_MAX, TextCache};
 use crate::sessions::Sessions;
 use crate::transaction::{Interrupt, Isolation, Kv, Patience};
 use crate::types::calendar::EPOCH_OFFSET_US;
-use crate::users::{self, Endings};
+use crate::users;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -85,8 +85,6 @@ pub struct Database {
     told: Mutex<Option<u64>>,
     pub(crate) texts: TextCache,
     pub(crate) sessions: Arc<Sessions>,
-    /// What changes of the catalog under way are about to end.
-    pub(crate) endings: Endings,
 }
 
 impl Database {
@@ -122,7 +120,6 @@ impl Database {
             drained: Progress::default(),
             told: Mutex::default(),
             sessions,
-            endings: Endings::default(),
         }))
     }
 

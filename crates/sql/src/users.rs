@@ -5,132 +5,35 @@
 //! too. A block that inserts a row and takes its time is lost to whoever adds a column meanwhile. PostgreSQL lets the ALTER TABLE wait.
 //!
 //! # Idea
-//! A change runs, and knows then which tokens it ends (`ddl::Run::ended`). Sessions say what their open transactions have written by (`reliance::Relied`). If there are such,
-//! the change says so to all ([`Endings`]), waits for them, and runs again, where it can. Who would begin to write by one of those tokens meanwhile waits for it: else there would always be another.
+//! A change runs, and knows then which tokens it ends (`ddl::Run::ended`). Sessions say what their open transactions have written by (`reliance::Relied`). If there are such, the change
+//! gives up all that it has done and holds, waits for them, and runs again.
 //!
 //! ```text
 //! block A   writes t (by token v) ───────────────────── COMMIT
-//! ALTER t            runs: ends v; A writes by v ─ waits ─┤ runs again, COMMIT
-//! block B                            writes t: is kept out ──────────────┤ plans by v + 1, writes
+//! ALTER t            runs: ends v; A writes by v; begins anew ─ waits, holds nothing ─┤ runs, COMMIT
 //! ```
 //!
 //! # Invariants
-//! 1. Safety is the token's: what is said here is at best the truth of a moment. Whoever was missed is refused at his commit as before.
-//! 2. Nobody waits for ever where he would wait for himself: a change waits for those transactions that it finds first, and once all that are left have waited for locks for a second
-//!    (`ddl::users`) it goes on (they may wait for it); who is kept out goes on after [`KEPT_OUT_MAX`].
-//! 3. A transaction that writes by a token already is not kept out by it.
-//! 4. Of a change that announces and looks for users, and a session that says that it is one and looks for announcements, one sees the other. A change that has found none says that it goes on and looks
-//!    once more; who becomes a user after that is repeated ([`Endings::has_missed`]).
-//! 5. Who would write by a snapshot from before the end of a change takes a new one first, where the level allows it ([`Endings::ended`]).
-//! 6. What is announced is taken back when the statement has ended: in a transaction of its own with the commit.
+//! 1. Safety is the token's: what is said here is at best the truth of a moment. Whoever was missed, or came later, is refused at his commit as before.
+//! 2. A change waits with nothing held, so only one that is the first of its transaction does: what came before in a block (locks, certified reads) could not be given up.
+//!    Who has taken locks that outlive transactions (`pg_advisory_lock`) may be waited for all the same: he goes on once somebody whom he waits for has waited for a lock for a second.
+//! 3. It waits for those transactions that it has found, not for later ones, and a statement does so a few times at most; then it goes on, and tokens decide.
+//! 4. Nobody is kept out: who begins to write while a change waits, or runs again, does so by the old version.
 //!
 //! # Caveats
-//! Who only reads is not waited for (at READ COMMITTED the next statement sees the table as it is then). Sessions of other nodes are asked and waited for, and not kept out. Schemas that are renamed end the tokens of their tables without a wait. A
-//! node that does not answer within [`ASK_US`] is not waited for.
+//! Who only reads is not waited for (at READ COMMITTED the next statement sees the table as it is then). Schemas that are renamed end the tokens of their tables without a wait. A
+//! node that does not answer within [`ASK_US`] when it is asked first is not waited for; one that has told of somebody is, until it has been silent for long. A transaction
+//! without a block (a pipeline) is known by its present statement: behind the next one it counts as ended.
 
-use crate::catalog::reliance::Relied;
 use crate::sessions::Sessions;
 use crate::transaction::{Interrupt, Wait, Waiting};
 use bytes::Bytes;
-use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 /// How long other nodes may take to say who theirs are, microseconds.
 pub(crate) const ASK_US: i64 = 500_000;
-/// How long a statement is kept out.
-const KEPT_OUT_MAX: Duration = Duration::from_secs(1);
 /// The first word of the question to other nodes.
 pub(crate) const QUESTION: &str = "users";
-
-/// Tokens that changes under way are about to end, by which session each, and whether that one has looked for users and goes on.
-type Announced = BTreeMap<Bytes, BTreeMap<u64, bool>>;
-
-/// See the module.
-#[derive(Debug, Default)]
-pub(crate) struct Endings {
-    any: AtomicBool,
-    /// Statements that had announced something and are over.
-    ended: AtomicU64,
-    announced: Mutex<Announced>,
-    fewer: Condvar,
-}
-
-impl Endings {
-    /// A session's change is about to end tokens.
-    pub fn announce(&self, session: u64, tokens: &[Bytes]) {
-        let mut announced = self.announced.lock();
-        for token in tokens {
-            announced.entry(token.clone()).or_default().insert(session, false);
-        }
-        self.any.store(!announced.is_empty(), Ordering::SeqCst);
-    }
-
-    /// The session's change has found no user, and goes on (or does not). Those who become users from now on hear of it ([`Endings::has_missed`]); those who did before are found by
-    /// whoever looks again.
-    pub fn goes_on(&self, session: u64, on: bool) {
-        let mut announced = self.announced.lock();
-        announced.values_mut().filter_map(|sessions| sessions.get_mut(&session)).for_each(|goes| *goes = on);
-    }
-
-    /// After a session has said that it writes by tokens: whether a change of another, which did not see that, goes on to end one.
-    pub fn has_missed(&self, session: u64, tokens: &[Bytes]) -> bool {
-        if !self.any.load(Ordering::SeqCst) {
-            return false;
-        }
-        let announced = self.announced.lock();
-        let goes_on = |sessions: &BTreeMap<u64, bool>| sessions.iter().any(|(by, goes_on)| *by != session && *goes_on);
-        tokens.iter().any(|token| announced.get(token).is_some_and(goes_on))
-    }
-
-    /// The session's change has ended.
-    pub fn withdraw(&self, session: u64) {
-        self.ended.fetch_add(1, Ordering::SeqCst);
-        let mut announced = self.announced.lock();
-        announced.retain(|_, sessions| {
-            sessions.remove(&session);
-            !sessions.is_empty()
-        });
-        self.any.store(!announced.is_empty(), Ordering::SeqCst);
-        self.fewer.notify_all();
-    }
-
-    /// How many changes that were announced are over: a snapshot that was taken after this was asked sees what those have done.
-    pub fn ended(&self) -> u64 {
-        self.ended.load(Ordering::SeqCst)
-    }
-
-    /// Before a session writes by tokens: waits for changes of others that are about to end one by which its transaction does not write yet. Gives whether it has waited: then what it
-    /// goes by may be of before.
-    pub fn keep_out(
-        &self,
-        session: u64,
-        tokens: &[Bytes],
-        relied: &Relied,
-        begin_wait: impl FnOnce() -> Waiting,
-    ) -> bool {
-        if !self.any.load(Ordering::SeqCst) {
-            return false;
-        }
-        let mut announced = self.announced.lock();
-        let mut waiting = None;
-        let mut begin_wait = Some(begin_wait);
-        let ends = |announced: &Announced| {
-            let by_others = |sessions: &BTreeMap<u64, bool>| sessions.keys().any(|by| *by != session);
-            tokens.iter().any(|token| announced.get(token).is_some_and(by_others) && !relied.has(token))
-        };
-        while ends(&announced) {
-            if let Some(begin) = begin_wait.take() {
-                waiting = Some(begin());
-            }
-            if self.fewer.wait_for(&mut announced, KEPT_OUT_MAX).timed_out() {
-                break;
-            }
-        }
-        waiting.is_some()
-    }
-}
 
 /// A transaction that writes by a token: the session, and when the transaction began.
 pub(crate) type User = (u64, Option<i64>);
@@ -215,22 +118,5 @@ mod tests {
         // Another transaction of the same session is another.
         let later = Found { users: BTreeMap::from([((2, Some(5)), None)]) };
         assert!(still(&left, &later).users.is_empty());
-    }
-
-    #[test]
-    fn announcements_end_with_their_session() {
-        let endings = Endings::default();
-        let token = [Bytes::from_static(b"t")];
-        endings.announce(1, &token);
-        endings.announce(2, &token);
-        endings.withdraw(1);
-        assert!(endings.any.load(Ordering::SeqCst));
-        // Its own keeps nobody out.
-        assert!(!endings.keep_out(2, &token, &Relied::default(), || waits(&Interrupt::default(), 0)));
-        assert!(!endings.has_missed(1, &token));
-        endings.goes_on(2, true);
-        assert!(endings.has_missed(1, &token) && !endings.has_missed(2, &token));
-        endings.withdraw(2);
-        assert!(!endings.any.load(Ordering::SeqCst));
     }
 }

@@ -54,7 +54,7 @@ pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};
 pub(crate) use operator_class::is_operator_class;
 pub use run::{Done, Run};
-pub(crate) use users::Users;
+pub(crate) use users::{All as UsersFound, Users};
 
 use crate::SqlError;
 use crate::syntax::Ddl;

@@ -29,7 +29,6 @@ use super::constraint::{all_nullable, contains_nulls, violated};
 use super::load::{Loader, SMALL_ROWS_MAX};
 use super::rows::duplicate;
 use super::run::{Run, undefined};
-use super::users::Users;
 use crate::catalog::reliance::version_of;
 use crate::catalog::view::View;
 use crate::catalog::{Building, Change, Check, Named, Oid, Overlay, Relation, Snapshot, Table, change, key};
@@ -50,8 +49,10 @@ use crate::types::Value;
 use crate::{Attempt, KvError, SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
+use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How often a step is tried.
 const STEP_ATTEMPTS_MAX: usize = 64;
@@ -59,6 +60,8 @@ const STEP_ATTEMPTS_MAX: usize = 64;
 const CHUNK_ROWS: usize = 4096;
 /// Marks looked at in one transaction; where it is refused, one by one.
 const MARKS_MAX: usize = 256;
+/// How often the users of a version are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// One index under way.
 struct Online<'a> {
@@ -329,9 +332,18 @@ impl Online<'_> {
 
     /// Waits until no session's open transaction has written by a version of the table, and ends it for certain (invariant 5): at the time that it gives.
     fn end_version(&self, table: &Table) -> Result<Timestamp, SqlError> {
-        let token = version_of(table);
-        let tokens = std::slice::from_ref(&token);
-        Users::new(self.db, self.context, &self.options.lock_timeout, tokens).wait(Some(table.id))?;
+        let (token, own) = (version_of(table), &self.context.backend);
+        let began_us = self.db.kv.monotonic_us();
+        let (lock, never) = (Mutex::new(()), Condvar::new());
+        while self.db.sessions.all().iter().any(|other| other.number != own.number && other.relied.has(&token)) {
+            self.patience().check(|| self.db.kv.monotonic_us())?;
+            let waited_us = self.db.kv.monotonic_us().saturating_sub(began_us);
+            if self.options.lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
+                let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, table.id));
+                return Err(KvError::LockNotAvailable { key: Some(record), waited: true }.into());
+            }
+            never.wait_for(&mut lock.lock(), LOOK_EVERY);
+        }
         let patience = self.patience();
         let mut txn = self.begin(Isolation::RepeatableRead)?;
         txn.overwrite(token, None)?;

@@ -1,118 +1,137 @@
 //! A change of the catalog waits for those who write by what it ends: [`crate::users`].
 
-use crate::catalog::{Oid, key};
-use crate::context::StatementContext;
 use crate::database::Database;
-use crate::transaction::LockTimeout;
+use crate::sessions::Backend;
+use crate::transaction::{Interrupt, LockTimeout, Patience};
 use crate::users::{ASK_US, Found, local, question, still, users_of, waits};
 use crate::{KvError, SqlError};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How often those who are waited for are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// So often, one after the other, all who are left must be seen to wait for locks that a circle is supposed: a second.
-const CIRCLE_LOOKS: usize = 200;
+/// So long one who is waited for must have waited for a lock that he is supposed to wait for a lock of this session's, microseconds: `deadlock_timeout`.
+const CIRCLE_US: i64 = 1_000_000;
 /// How often other nodes are asked for theirs, microseconds.
 const ASK_EVERY_US: i64 = 50_000;
+/// So many questions, one after the other, a node may leave without an answer until those whom it has told of are taken to have ended with it.
+const MISSED_MAX: u32 = 20;
 
-/// Waits for users of tokens.
-pub(crate) struct Users<'a> {
-    db: &'a Database,
-    statement: &'a StatementContext,
-    lock_timeout: &'a LockTimeout,
-    tokens: &'a [Bytes],
+/// Those who write by tokens.
+#[derive(Default)]
+pub(crate) struct All {
+    here: Found,
+    /// Those of other nodes by node, and how many questions that has left without an answer since.
+    elsewhere: BTreeMap<u32, (Found, u32)>,
 }
 
-impl<'a> Users<'a> {
-    /// Of these tokens.
-    pub fn new(
-        db: &'a Database,
-        statement: &'a StatementContext,
-        lock_timeout: &'a LockTimeout,
-        tokens: &'a [Bytes],
-    ) -> Users<'a> {
-        Users { db, statement, lock_timeout, tokens }
+impl All {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.here.users.is_empty() && self.elsewhere.values().all(|(found, _)| found.users.is_empty())
     }
+}
 
+/// Looks and waits for users of tokens.
+pub(crate) struct Users<'a> {
+    /// Of which database.
+    pub db: &'a Database,
+    /// Who does.
+    pub own: &'a Backend,
+    /// These.
+    pub tokens: &'a [Bytes],
+    /// What ends it.
+    pub patience: Patience,
+}
+
+impl Users<'_> {
     fn here(&self) -> Found {
-        local(&self.db.sessions, Some(self.statement.backend.number), self.tokens, self.db.kv.monotonic_us())
+        local(&self.db.sessions, Some(self.own.number), self.tokens, self.db.kv.monotonic_us())
     }
 
-    /// Those of other nodes, by node.
+    /// Those of the other nodes that answer.
     fn elsewhere(&self) -> BTreeMap<u32, Found> {
         let kv = self.db.kv.as_ref();
         if kv.peers().is_empty() {
             return BTreeMap::new();
         }
-        let (began_us, patience) = (kv.monotonic_us(), self.statement.patience());
-        let mut stop =
-            || kv.monotonic_us().saturating_sub(began_us) > ASK_US || patience.check(|| kv.monotonic_us()).is_err();
+        let began_us = kv.monotonic_us();
+        let mut stop = || {
+            kv.monotonic_us().saturating_sub(began_us) > ASK_US || self.patience.check(|| kv.monotonic_us()).is_err()
+        };
         let told = kv.ask_peers(&[question(self.tokens)], |_| None, &mut stop).into_iter();
-        let found = |answers: &[String]| Found { users: answers.iter().flat_map(|text| users_of(text)).collect() };
-        told.map(|told| (told.node, found(&told.answers))).collect()
+        let found = |answer: &String| Found { users: users_of(answer).collect() };
+        told.filter_map(|told| Some((told.node, found(told.answers.first()?)))).collect()
     }
 
-    /// Keeps others from beginning to write by the tokens, until [`Endings::withdraw`].
-    pub fn announce(&self) {
-        self.db.endings.announce(self.statement.backend.number, self.tokens);
+    /// Those who write by the tokens now.
+    pub fn find(&self) -> All {
+        if self.tokens.is_empty() {
+            return All::default();
+        }
+        let elsewhere = self.elsewhere().into_iter().filter(|(_, found)| !found.users.is_empty());
+        All { here: self.here(), elsewhere: elsewhere.map(|(node, found)| (node, (found, 0))).collect() }
     }
 
-    /// Waits until those who write by the tokens now have ended. Gives whether they have; `false`, too, if they may wait for this one.
+    /// Waits until those who were found have ended. `false`: they may wait for this session.
     ///
     /// # Errors
-    /// What ends the wait: 57014, and 55P03 about the record of `table`.
-    pub fn wait(&self, table: Option<Oid>) -> Result<bool, SqlError> {
-        if self.tokens.is_empty() {
-            return Ok(false);
-        }
-        let (mut here, mut elsewhere) = (self.here(), self.elsewhere());
-        let any = |here: &Found| !here.users.is_empty() || elsewhere.values().any(|found| !found.users.is_empty());
-        if !any(&here) {
-            let own = self.statement.backend.number;
-            self.db.endings.goes_on(own, true);
-            here = self.here();
-            if here.users.is_empty() {
-                return Ok(false);
-            }
-            self.db.endings.goes_on(own, false);
-        }
+    /// What ends the wait: 57014, and 55P03.
+    pub fn wait(&self, mut all: All, lock_timeout: &LockTimeout, interrupt: &Interrupt) -> Result<bool, SqlError> {
         let now_us = || self.db.kv.monotonic_us();
         let began_us = now_us();
-        let (mut asked_us, mut looks) = (began_us, 0);
+        let mut asked_us = began_us;
+        // Since when somebody of this node is seen to wait for a lock.
+        let mut stuck_since_us: BTreeMap<u64, i64> = BTreeMap::new();
+        let holds = self.own.has_locked.load(Ordering::Relaxed);
         let (lock, never) = (Mutex::new(()), Condvar::new());
-        let _waiting = waits(&self.statement.interrupt, began_us);
-        loop {
-            let left = || here.users.iter().chain(elsewhere.values().flat_map(|found| &found.users));
-            if left().next().is_none() {
-                return Ok(true);
-            }
+        let _waiting = waits(interrupt, began_us);
+        while !all.is_empty() {
+            self.patience.check(now_us)?;
             let waited_us = now_us().saturating_sub(began_us);
-            let mut rows = BTreeSet::new();
-            self.db.kv.look_at_row_waits(&mut |waits| {
-                rows.extend(here.users.keys().map(|user| user.0).filter(|session| waits.of(*session).is_some()));
-            });
-            let all_wait = left().all(|((session, _), waited_us)| waited_us.is_some() || rows.contains(session));
-            looks = if all_wait { looks + 1 } else { 0 };
-            if looks >= CIRCLE_LOOKS {
+            if lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
+                return Err(KvError::LockNotAvailable { key: None, waited: true }.into());
+            }
+            if holds && self.are_stuck(&all, &mut stuck_since_us) {
                 return Ok(false);
             }
-            self.statement.patience().check(now_us)?;
-            if self.lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
-                let record = |id| Bytes::copy_from_slice(&key::object(key::RELATIONS, id));
-                return Err(KvError::LockNotAvailable { key: table.map(record), waited: true }.into());
-            }
             never.wait_for(&mut lock.lock(), LOOK_EVERY);
-            here = still(&here, &self.here());
-            let are_elsewhere = elsewhere.values().any(|found| !found.users.is_empty());
-            if are_elsewhere && now_us().saturating_sub(asked_us) >= ASK_EVERY_US {
-                let now = self.elsewhere();
-                let of = |node: &u32, found: &Found| now.get(node).map_or_else(Found::default, |now| still(found, now));
-                elsewhere = elsewhere.iter().map(|(node, found)| (*node, of(node, found))).collect();
+            all.here = still(&all.here, &self.here());
+            all.elsewhere.retain(|_, (found, _)| !found.users.is_empty());
+            if !all.elsewhere.is_empty() && now_us().saturating_sub(asked_us) >= ASK_EVERY_US {
+                let (now, members) = (self.elsewhere(), self.db.kv.peers());
+                for (node, (found, missed)) in &mut all.elsewhere {
+                    (*found, *missed) = match now.get(node) {
+                        Some(now) => (still(found, now), 0),
+                        None => (std::mem::take(found), *missed + 1),
+                    };
+                }
+                all.elsewhere.retain(|node, (_, missed)| *missed < MISSED_MAX && members.contains(node));
                 asked_us = now_us();
             }
         }
+        Ok(true)
+    }
+
+    /// Whether somebody who is waited for has waited for locks for so long that he may wait for one of this session's.
+    fn are_stuck(&self, all: &All, since_us: &mut BTreeMap<u64, i64>) -> bool {
+        let now_us = self.db.kv.monotonic_us();
+        let mut rows = BTreeSet::new();
+        self.db.kv.look_at_row_waits(&mut |waits| {
+            rows.extend(all.here.users.keys().map(|user| user.0).filter(|session| waits.of(*session).is_some()));
+        });
+        let here = all.here.users.iter();
+        let waiting: BTreeSet<u64> =
+            here.filter(|(user, us)| us.is_some() || rows.contains(&user.0)).map(|(user, _)| user.0).collect();
+        since_us.retain(|session, _| waiting.contains(session));
+        for session in waiting {
+            since_us.entry(session).or_insert(now_us);
+        }
+        let elsewhere = all.elsewhere.values().flat_map(|(found, _)| found.users.values());
+        since_us.values().any(|since_us| now_us.saturating_sub(*since_us) >= CIRCLE_US)
+            || elsewhere.flatten().any(|waited_us| *waited_us >= CIRCLE_US)
     }
 }

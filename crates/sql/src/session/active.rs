@@ -9,17 +9,16 @@ use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait, change, key};
 use crate::context::{ShownModes, Statement, StatementContext};
-use crate::database::Database;
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
 use crate::plan::Plan;
 use crate::syntax;
 use crate::transaction::{
-    BeginOptions, Committed, Consistency, Interrupt, Isolation, KvError, Patience, SnapshotAge, Transaction, TxnRef,
+    BeginOptions, Committed, Consistency, Isolation, KvError, Patience, SnapshotAge, Transaction, TxnRef,
 };
 use crate::types::Value;
 use crate::types::calendar::EPOCH_OFFSET_US;
-use crate::{SqlError, SqlState, users, work};
+use crate::{SqlError, SqlState, work};
 use bytes::Bytes;
 use clock::Timestamp;
 use std::sync::Arc;
@@ -48,8 +47,6 @@ pub(super) struct Active {
     pub(super) began_us: i64,
     /// When its snapshot was taken, on the clock for timeouts: at its beginning, under READ COMMITTED at its last statement.
     pub(super) snapshot_us: i64,
-    /// How many changes had ended that were announced to writers, before that.
-    pub(super) endings: u64,
     pub(super) savepoints: Vec<Savepoint>,
     /// READ COMMITTED: before its first statement.
     pub(super) beginning: Option<u32>,
@@ -67,13 +64,6 @@ pub(super) struct Active {
     pub(super) fresh: Vec<u32>,
     /// Unique keys that it has inserted.
     pub(super) claims: Option<Arc<Claims>>,
-}
-
-/// Who relies on something.
-pub(super) struct By<'a> {
-    pub(super) db: &'a Database,
-    pub(super) session: u64,
-    pub(super) interrupt: &'a Interrupt,
 }
 
 /// SAVEPOINT
@@ -118,27 +108,12 @@ impl Active {
     ///
     /// # Errors
     /// A restart where it has changed.
-    pub(super) fn rely_on(&mut self, uses: &Arc<Uses>, writes: bool, by: &By<'_>) -> Result<(), SqlError> {
+    pub(super) fn rely_on(&mut self, uses: &Arc<Uses>, writes: bool) -> Result<(), SqlError> {
         let enough = |(known, written): &(Arc<Uses>, bool)| Arc::ptr_eq(known, uses) && (*written || !writes);
         if self.as_of.is_some() || self.relied.iter().rev().any(enough) {
             return Ok(());
         }
-        let wait = |relied: &Relied| {
-            let begin_wait = || users::waits(by.interrupt, by.db.kv.monotonic_us());
-            by.db.endings.keep_out(by.session, uses.tokens(), relied, begin_wait)
-        };
-        let again = || KvError::Restart { reason: "a table was changed at this moment".into(), key: None };
-        // By a snapshot from before a change the token is still what it was: that would show at the commit.
-        let of_before = writes && (wait(&self.noted) | (by.db.endings.ended() != self.endings));
-        if of_before && (self.statements == 0 || self.isolation == Isolation::ReadCommitted) {
-            return Err(again().into());
-        }
         self.catalog.rely(uses.tokens(), writes)?;
-        if writes && by.db.endings.has_missed(by.session, uses.tokens()) {
-            // Once that change has ended its plan is another one.
-            wait(&Relied::default());
-            return Err(again().into());
-        }
         if self.relied.len() == RELIED_MAX {
             self.relied.clear();
         }
@@ -358,7 +333,6 @@ impl Session {
             && active.isolation == Isolation::ReadCommitted
             && active.as_of.is_none()
         {
-            active.endings = self.db.endings.ended();
             active.txn.with(|t| t.begin_statement())?;
             // What only reads rely on is forgotten with the reads.
             active.relied.retain(|(_, writes)| *writes);
@@ -425,7 +399,6 @@ impl Session {
     }
 
     fn begin(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<Active, SqlError> {
-        let endings = self.db.endings.ended();
         let as_of = match as_of {
             Some(time) => Some(time),
             None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a, None)).transpose()?,
@@ -479,7 +452,6 @@ impl Session {
             as_of,
             began_us,
             snapshot_us: self.db.kv.monotonic_us(),
-            endings,
             savepoints: Vec::new(),
             beginning,
             statements: 0,
@@ -525,7 +497,7 @@ impl Session {
             (active.txn, active.view, active.catalog) = (fresh.txn, fresh.view, fresh.catalog);
             (active.number, active.looked_at, active.relied) = (fresh.number, fresh.looked_at, Vec::new());
             (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
-            (active.as_of, active.beginning, active.endings) = (fresh.as_of, fresh.beginning, fresh.endings);
+            (active.as_of, active.beginning) = (fresh.as_of, fresh.beginning);
             active.isolation = fresh.isolation;
             (active.unreached, active.presumed) = (fresh.unreached, false);
         }

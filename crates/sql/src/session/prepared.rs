@@ -1,7 +1,6 @@
 //! A prepared statement, named or not.
 
 use super::Session;
-use super::active::By;
 use super::text_cache::{Made, PlanKey};
 use crate::catalog::reliance::Recorder;
 use crate::catalog::view::View;
@@ -163,8 +162,7 @@ impl Session {
                 current.made.number = number;
                 current.presumed &= active.presumed;
                 let Made { plan, uses, .. } = &current.made;
-                let by = By { db: &self.db, session: self.backend.number, interrupt: &self.interrupt };
-                active.rely_on(uses, !plan.is_read_only(), &by)?;
+                active.rely_on(uses, !plan.is_read_only())?;
                 return Ok(plan.clone());
             }
         }
@@ -201,8 +199,7 @@ impl Session {
             });
         }
         if let Some(active) = self.active.as_mut() {
-            let by = By { db: &self.db, session: self.backend.number, interrupt: &self.interrupt };
-            active.rely_on(&made.uses, !plan.is_read_only(), &by)?;
+            active.rely_on(&made.uses, !plan.is_read_only())?;
         }
         let presumed = self.active.as_ref().is_some_and(|active| active.presumed);
         let presumed = presumed && held.as_ref().is_none_or(|old| old.presumed);

@@ -58,7 +58,6 @@ impl Session {
             self.apply_effects(out)?;
             Ok(outcome)
         });
-        self.forget_users();
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(e) => {
@@ -115,7 +114,7 @@ impl Session {
     ) -> Result<Outcome, SqlError> {
         let mark = out.mark();
         let repeatable = matches!(portal.state, PortalState::Ready);
-        self.met_conflict = false;
+        (self.met_conflict, self.waited_for_users) = (false, 0);
         for attempt in 1..STATEMENT_ATTEMPTS_MAX {
             let alone = repeatable && self.active.as_ref().is_none_or(|a| a.statements == 0 && a.savepoints.is_empty());
             let savepoint = self.statement_savepoint(repeatable && !alone);

@@ -4,11 +4,12 @@ use super::Session;
 use super::run::Outcome;
 use crate::catalog::view::View;
 use crate::catalog::{Changed, Named};
-use crate::context::StatementContext;
-use crate::ddl::{Done, Making, Run, Users, add_condition_online, adds_condition, create_index_online, is_large};
+use crate::database::Database;
+use crate::ddl::{
+    Done, Making, Run, Users, UsersFound, add_condition_online, adds_condition, create_index_online, is_large,
+};
 use crate::output::Output;
 use crate::syntax::{AlterAction, Ddl, DefaultOf, Name, ObjectKind, TableConstraint, TableConstraintKind};
-use crate::transaction::Isolation;
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -23,14 +24,20 @@ impl Session {
         let statement = self.statement_context(Vec::new())?;
         let db = self.db.clone();
         let own = self.active.as_ref().map(|active| active.own.clone()).unwrap_or_default();
-        let mut run = Run::begin(&db, &self.database, statement.clone(), &own, ddl)?;
+        let mut run = Run::begin(&db, &self.database, statement, &own, ddl)?;
         run.alone = alone && self.active.as_ref().is_some_and(|active| active.statements == 0);
         // Places in the texts of expressions and queries inside a definition are not places in the client's text.
         let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
         let loads = run.take_loads();
         self.remember_loads(loads);
-        let ended = if result.is_ok() { run.ended() } else { Vec::new() };
-        self.wait_for_users(&statement, &ended, alone)?;
+        if result.is_ok() && self.may_wait_for_users() {
+            let ended = run.ended();
+            let found = self.users_of(&db, &ended).find();
+            if !found.is_empty() {
+                drop(run);
+                return Err(self.wait_for_users(&db, &ended, found)?);
+            }
+        }
         let Done { tag, notices, changed, fresh } = run.finish(result?);
         for notice in &together(notices) {
             self.tell(notice, out);
@@ -48,36 +55,28 @@ impl Session {
         Ok(Outcome::Tag(tag))
     }
 
-    /// Those whose open transactions have written by what a change ends are waited for; then it runs again where it can, as what it has read may have changed.
-    fn wait_for_users(&mut self, statement: &StatementContext, ended: &[Bytes], alone: bool) -> Result<(), SqlError> {
+    /// Whether a change may wait for those who have written by what it ends: with nothing held, and it can be repeated.
+    fn may_wait_for_users(&self) -> bool {
+        let first = self.active.as_ref().is_some_and(|active| active.has_done_nothing());
         let waits = self.db.options.waits_for_users && self.waited_for_users < USERS_WAITED_MAX;
-        if ended.is_empty() || !waits {
-            return Ok(());
-        }
-        let lock_timeout = self.begin_options(None).lock_timeout;
-        let db = self.db.clone();
-        let users = Users::new(&db, statement, &lock_timeout, ended);
-        self.waited_for_users += 1;
-        users.announce();
-        if !users.wait(None)? {
-            return Ok(());
-        }
-        let active = self.active.as_ref();
-        let again = alone || active.is_some_and(|active| active.isolation == Isolation::ReadCommitted);
-        match again {
-            true => {
-                Err(KvError::Restart { reason: "those who wrote to the table were waited for".into(), key: None }
-                    .into())
-            }
-            false => Ok(()),
-        }
+        waits && first && !self.backend.effects.is_final()
     }
 
-    /// A statement has ended, and its transaction where it is its own: what it had announced is over.
-    pub(super) fn forget_users(&mut self) {
-        if std::mem::take(&mut self.waited_for_users) > 0 {
-            self.db.endings.withdraw(self.backend.number);
+    fn users_of<'a>(&'a self, db: &'a Database, ended: &'a [Bytes]) -> Users<'a> {
+        Users { db, own: &self.backend, tokens: ended, patience: self.patience() }
+    }
+
+    /// Gives up what the change has done and holds, and waits for those who were found. Gives why it is to run again.
+    ///
+    /// # Errors
+    /// What ends the wait.
+    fn wait_for_users(&mut self, db: &Database, ended: &[Bytes], found: UsersFound) -> Result<SqlError, SqlError> {
+        self.waited_for_users += 1;
+        self.restart();
+        if !self.users_of(db, ended).wait(found, &self.backend.lock_timeout, &self.interrupt)? {
+            self.waited_for_users = USERS_WAITED_MAX;
         }
+        Ok(KvError::Restart { reason: "those who wrote to the table were waited for".into(), key: None }.into())
     }
 
     /// Whether a statement that is its whole transaction is better done beside writers, by transactions of its own: its table is large, or is written.
@@ -102,8 +101,6 @@ impl Session {
     pub(super) fn run_online(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let (statement, options) = (self.statement_context(Vec::new())?, self.begin_options(None));
         self.drop_active();
-        // Writers go on beside it.
-        self.forget_users();
         let (db, database) = (&self.db, &self.database);
         let (tag, notices) = match ddl {
             Ddl::CreateIndex(create) => {

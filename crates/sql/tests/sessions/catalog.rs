@@ -331,7 +331,7 @@ fn changes_of_two_databases_do_not_meet() {
     run(&mut b, "ALTER TABLE p ADD COLUMN other int");
 }
 
-/// New blocks do not keep a change from ever coming: they are kept out, and go by what it has made.
+/// New blocks do not keep a change from ever coming: it waits for those that it finds, a few times. A block that it has not found may be refused at its COMMIT.
 #[test]
 fn a_change_comes_though_blocks_follow_blocks() {
     const BLOCKS: usize = 3;
@@ -346,9 +346,11 @@ fn a_change_comes_though_blocks_follow_blocks() {
                 while !done.load(Ordering::Relaxed) {
                     id += BLOCKS;
                     run(&mut own, "BEGIN ISOLATION LEVEL READ COMMITTED");
-                    run(&mut own, &format!("INSERT INTO p (id, v) VALUES ({id}, 0)"));
-                    run(&mut own, &format!("UPDATE p SET v = 1 WHERE id = {id}"));
-                    run(&mut own, "COMMIT");
+                    let insert = format!("INSERT INTO p (id, v) VALUES ({id}, 0)");
+                    let update = format!("UPDATE p SET v = 1 WHERE id = {id}");
+                    let states = [insert.as_str(), &update, "COMMIT"].map(|sql| state_of(&mut own, sql));
+                    let known = |state: &String| ["00000", "40001", "25P02"].contains(&state.as_str());
+                    assert!(states.iter().all(known), "{states:?}");
                 }
             })
         })
@@ -358,11 +360,11 @@ fn a_change_comes_though_blocks_follow_blocks() {
         run(&mut b, &format!("ALTER TABLE p ADD COLUMN w{n} int DEFAULT {n}"));
     }
     done.store(true, Ordering::Relaxed);
-    blocks.into_iter().for_each(|block| block.join().expect("no block hears of it"));
+    blocks.into_iter().for_each(|block| block.join().expect("a block"));
     assert_eq!(run(&mut a, "SELECT count(*) FROM p WHERE v = 1 AND w4 IS DISTINCT FROM 4"), ["0"]);
 }
 
-/// Two blocks that wait for each other: they do not for ever.
+/// Two blocks that would wait for each other: what a block has done before it cannot give up, so it does not wait.
 #[test]
 fn changes_that_wait_for_each_other_go_on() {
     let (_, mut a, mut b) = changed();
@@ -376,4 +378,120 @@ fn changes_that_wait_for_each_other_go_on() {
     let known = |state: &String| ["00000", "40001", "40P01"].contains(&state.as_str());
     assert!(ends.iter().flatten().all(known), "{ends:?}");
     assert!(ends.iter().any(|[_, commit]| commit == "00000"), "{ends:?}");
+}
+
+/// A block that has done something does not wait, as it could not give up what it holds: its change comes, and who has written by the old version is refused.
+#[test]
+fn a_block_that_has_done_something_does_not_wait() {
+    for change in ["CREATE INDEX ON p (v)", "ALTER TABLE p ADD COLUMN w int DEFAULT 7"] {
+        let (_, mut a, mut b) = changed();
+        run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO p VALUES (3, 0)");
+        run(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO c VALUES (3, 0)");
+        assert_eq!([state_of(&mut b, change), state_of(&mut b, "COMMIT")], ["00000", "00000"], "{change}");
+        assert_eq!(state_of(&mut a, "COMMIT"), "40001", "{change}");
+        assert_eq!(run(&mut a, "SELECT count(*) FROM p"), ["2"]);
+    }
+}
+
+/// Who is waited for changes the table himself: whoever waits holds nothing.
+#[test]
+fn who_waits_holds_nothing() {
+    for block in ["", "BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN ISOLATION LEVEL SERIALIZABLE"] {
+        let (db, mut a, mut b) = changed();
+        run(&mut a, "SET lock_timeout = '1ms'; BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO p VALUES (3, 0)");
+        run(&mut b, block);
+        let then = ["ALTER TABLE p ADD COLUMN x int DEFAULT 5", "INSERT INTO p VALUES (4, 0)", "COMMIT"];
+        let (mut b, state) = waits(&db, b, "ALTER TABLE p ADD COLUMN w int DEFAULT 7", &mut a, &then);
+        assert_eq!(state, "00000", "{block}");
+        run(&mut b, "COMMIT");
+        assert_eq!(run(&mut b, "SELECT * FROM p WHERE id > 2"), ["3|0|5|7", "4|0|5|7"], "{block}");
+    }
+}
+
+/// Who is waited for may wait for somebody else as long as he likes.
+#[test]
+fn who_waits_for_another_is_waited_for() {
+    let (db, mut a, b) = changed();
+    let mut slow = session(&db);
+    run(&mut slow, "BEGIN; UPDATE c SET p = 2 WHERE id = 1");
+    run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO p VALUES (3, 0)");
+    let a = thread::spawn(move || ["UPDATE c SET p = 1 WHERE id = 1", "COMMIT"].map(|sql| state_of(&mut a, sql)));
+    while run(&mut session(&db), "SELECT count(*) FROM pg_locks WHERE NOT granted") == ["0"] {
+        thread::yield_now();
+    }
+    let mut b = b;
+    let change = thread::spawn(move || state_of(&mut b, "ALTER TABLE p ADD COLUMN w int"));
+    // Longer than anybody takes for a circle.
+    thread::sleep(std::time::Duration::from_millis(1300));
+    assert!(!change.is_finished(), "it waits");
+    run(&mut slow, "COMMIT");
+    assert_eq!(a.join().expect("the block"), ["00000", "00000"]);
+    assert_eq!(change.join().expect("the change"), "00000");
+}
+
+/// A lock that outlives transactions is held while its session waits: whoever is waited for, and waits for it, is not waited for for ever.
+#[test]
+fn a_circle_through_an_advisory_lock_ends() {
+    let (db, mut a, mut b) = changed();
+    run(&mut b, "SELECT pg_advisory_lock(1)");
+    run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO p VALUES (3, 0)");
+    let a = thread::spawn(move || ["SELECT pg_advisory_lock(1)", "COMMIT"].map(|sql| state_of(&mut a, sql)));
+    while run(&mut session(&db), "SELECT count(*) FROM pg_locks WHERE NOT granted") == ["0"] {
+        thread::yield_now();
+    }
+    assert_eq!(state_of(&mut b, "ALTER TABLE p ADD COLUMN w int"), "00000");
+    run(&mut b, "SELECT pg_advisory_unlock(1)");
+    assert_eq!(a.join().expect("the block"), ["00000", "40001"]);
+}
+
+/// Whatever ends a statement ends its wait, in a block and outside; what was said in the block holds there.
+#[test]
+fn a_wait_for_writers_is_ended_as_others_are() {
+    let (_, mut a, mut b) = changed();
+    run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO p VALUES (3, 0)");
+    for (setting, state) in [("statement_timeout = '30ms'", "57014"), ("lock_timeout = '30ms'", "55P03")] {
+        run(&mut b, &format!("BEGIN; SET LOCAL {setting}"));
+        assert_eq!(state_of(&mut b, "ALTER TABLE p ADD COLUMN w int"), state);
+        assert_eq!(state_of(&mut b, "SELECT 1"), "25P02");
+        run(&mut b, &format!("ROLLBACK; SET {setting}"));
+        assert_eq!(state_of(&mut b, "ALTER TABLE p ADD COLUMN w int"), state);
+        run(&mut b, "RESET ALL");
+    }
+    run(&mut a, "COMMIT");
+    run(&mut b, "ALTER TABLE p ADD COLUMN w int");
+}
+
+/// Changes of other tables are nothing to who plans, binds and describes what writes to this one, nor to a block that has set a savepoint.
+#[test]
+fn changes_of_other_tables_are_not_heard_of() {
+    let (db, mut a, mut b) = changed();
+    let done = Arc::new(AtomicBool::new(false));
+    let ends = done.clone();
+    let changes = thread::spawn(move || {
+        let mut count = 0;
+        while !ends.load(Ordering::Relaxed) || count < 10 {
+            run(&mut b, "CREATE TABLE n (id int); ALTER TABLE n ADD COLUMN v int");
+            run(&mut b, "ALTER TABLE n ADD COLUMN w int");
+            run(&mut b, "DROP TABLE n");
+            count += 1;
+        }
+    });
+    for id in 10..150 {
+        let sql = format!("INSERT INTO p VALUES ({id}, $1)");
+        a.parse("", &sql, &[]).expect("Parse");
+        a.describe_statement("").expect("Describe");
+        a.bind("", "", &[Some(b"1")], &[], &[]).expect("Bind");
+        a.describe_portal("", true).expect("Describe of the portal");
+        a.execute("", 0, true, &mut Rows::default()).expect("Execute");
+        a.sync().expect("Sync");
+    }
+    let mut c = session(&db);
+    for id in 150..200 {
+        let level = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"][id % 3];
+        run(&mut c, &format!("BEGIN ISOLATION LEVEL {level}; SAVEPOINT s"));
+        run(&mut c, &format!("INSERT INTO p VALUES ({id}, 1); COMMIT"));
+    }
+    done.store(true, Ordering::Relaxed);
+    changes.join().expect("no change fails");
+    assert_eq!(run(&mut c, "SELECT count(*) FROM p WHERE id >= 10"), ["190"]);
 }
