@@ -13,7 +13,9 @@ use std::time::Duration;
 
 /// How often those who are waited for are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// So long one who is waited for must have waited for a lock that he is supposed to wait for a lock of this session's, microseconds: `deadlock_timeout`.
+/// So often, one after the other, one who is waited for must be seen to wait for a lock that he is supposed to wait for one of this session's: a second.
+const CIRCLE_LOOKS: u32 = 200;
+/// So long one at another node must have waited, microseconds.
 const CIRCLE_US: i64 = 1_000_000;
 /// How often other nodes are asked for theirs, microseconds.
 const ASK_EVERY_US: i64 = 50_000;
@@ -84,8 +86,8 @@ impl Users<'_> {
         let now_us = || self.db.kv.monotonic_us();
         let began_us = now_us();
         let mut asked_us = began_us;
-        // Since when somebody of this node is seen to wait for a lock.
-        let mut stuck_since_us: BTreeMap<u64, i64> = BTreeMap::new();
+        // How often sessions of this node were seen to wait for locks.
+        let mut stuck: BTreeMap<u64, u32> = BTreeMap::new();
         let holds = self.own.has_locked.load(Ordering::Relaxed);
         let (lock, never) = (Mutex::new(()), Condvar::new());
         let _waiting = waits(interrupt, began_us);
@@ -95,7 +97,7 @@ impl Users<'_> {
             if lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
                 return Err(KvError::LockNotAvailable { key: None, waited: true }.into());
             }
-            if holds && self.are_stuck(&all, &mut stuck_since_us) {
+            if holds && self.are_stuck(&all, &mut stuck) {
                 return Ok(false);
             }
             never.wait_for(&mut lock.lock(), LOOK_EVERY);
@@ -117,8 +119,7 @@ impl Users<'_> {
     }
 
     /// Whether somebody who is waited for has waited for locks for so long that he may wait for one of this session's.
-    fn are_stuck(&self, all: &All, since_us: &mut BTreeMap<u64, i64>) -> bool {
-        let now_us = self.db.kv.monotonic_us();
+    fn are_stuck(&self, all: &All, looks: &mut BTreeMap<u64, u32>) -> bool {
         let mut rows = BTreeSet::new();
         self.db.kv.look_at_row_waits(&mut |waits| {
             rows.extend(all.here.users.keys().map(|user| user.0).filter(|session| waits.of(*session).is_some()));
@@ -126,12 +127,12 @@ impl Users<'_> {
         let here = all.here.users.iter();
         let waiting: BTreeSet<u64> =
             here.filter(|(user, us)| us.is_some() || rows.contains(&user.0)).map(|(user, _)| user.0).collect();
-        since_us.retain(|session, _| waiting.contains(session));
+        looks.retain(|session, _| waiting.contains(session));
         for session in waiting {
-            since_us.entry(session).or_insert(now_us);
+            *looks.entry(session).or_default() += 1;
         }
         let elsewhere = all.elsewhere.values().flat_map(|(found, _)| found.users.values());
-        since_us.values().any(|since_us| now_us.saturating_sub(*since_us) >= CIRCLE_US)
+        looks.values().any(|looks| *looks >= CIRCLE_LOOKS)
             || elsewhere.flatten().any(|waited_us| *waited_us >= CIRCLE_US)
     }
 }
