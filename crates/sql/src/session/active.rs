@@ -521,9 +521,10 @@ impl Session {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement runs without a transaction"));
         };
         active.untouched = false;
-        let claims = if in_block { active.claims.get_or_insert_default() } else { &self.lone_claims };
-        let claims = claims.clone();
-        if !in_block {
+        // The statements of a text or a pipeline are one transaction: each but the first keeps what those before it have read.
+        let lone = self.commits && !in_block && active.statements == 0 && active.savepoints.is_empty();
+        let claims = if lone { &self.lone_claims } else { active.claims.get_or_insert_default() }.clone();
+        if lone {
             claims.begin();
         }
         let Some(active) = self.active.as_ref() else {

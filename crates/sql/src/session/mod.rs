@@ -136,7 +136,9 @@ pub struct Session {
     met_conflict: bool,
     /// How often the present statement has waited for those who have written to what it changes.
     waited_for_users: u32,
-    /// Unique keys that a statement outside of a block inserts.
+    /// The present statement commits when it is done.
+    commits: bool,
+    /// Unique keys that a statement which is its whole transaction inserts.
     lone_claims: Arc<Claims>,
     /// The block's transaction was rolled back because its snapshot was too old.
     too_old: bool,
@@ -259,6 +261,7 @@ impl Session {
             statement_began_us: 0,
             met_conflict: false,
             waited_for_users: 0,
+            commits: false,
             lone_claims: Arc::new(Claims::lone()),
             too_old: false,
             active: None,

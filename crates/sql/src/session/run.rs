@@ -78,6 +78,7 @@ impl Session {
 
     fn run_outcome(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let prepared = portal.prepared.clone();
+        self.commits = false;
         self.refuse_old_snapshot(prepared.command())?;
         match prepared.command() {
             None if prepared.planned().is_some() => self.run_retrying(portal, how, out),
@@ -120,8 +121,11 @@ impl Session {
             let savepoint = self.statement_savepoint(repeatable && !alone);
             let e = match self.attempt_confirmed(portal, how, out) {
                 Err(e) if SqlError::retry(&e) => e,
+                // A statement that is its whole transaction has nothing to lose by it, either: it gives up its locks, and takes them again.
+                Err(e) if alone && self.is_lone_deadlock(&e, portal, how) => e,
                 other => return other,
             };
+            let keeps = SqlError::retry(&e) && !attempt.is_multiple_of(KEPT_ATTEMPTS);
             if !(alone || savepoint.is_some()) || self.backend.effects.is_final() || !out.rewind(mark) {
                 return Err(e);
             }
@@ -132,7 +136,6 @@ impl Session {
                 // Its shape was taken back: it may be another one now.
                 portal.prepared.forget_plan();
             }
-            let keeps = !attempt.is_multiple_of(KEPT_ATTEMPTS);
             match savepoint.or_else(|| self.beginning(portal).filter(|_| keeps)) {
                 Some(savepoint) => {
                     if let Some(active) = self.active.as_mut() {
@@ -144,6 +147,14 @@ impl Session {
             }
         }
         self.attempt_confirmed(portal, how, out)
+    }
+
+    /// Whether a statement that is its whole transaction, and writes, was refused to break a deadlock.
+    fn is_lone_deadlock(&self, e: &SqlError, portal: &Portal, how: How) -> bool {
+        e.state == SqlState::DEADLOCK
+            && how.commit
+            && self.block == Block::None
+            && portal.plan.as_ref().is_some_and(|plan| !plan.is_read_only())
     }
 
     /// An attempt; what fails by a catalog that was only presumed has failed unless that is known to be another one.
@@ -185,6 +196,7 @@ impl Session {
     fn attempt(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let prepared = portal.prepared.clone();
         let commit = how.commit && self.block == Block::None;
+        self.commits = commit;
         if !matches!(prepared.command(), None | Some(Command::Planned(_))) {
             self.read_out_cursors()?;
         }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // sessions have threads of their own
 
-use super::{open, run, session, state_of};
+use super::{Ordering, conflicting, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::{Database, Session};
 use std::sync::Arc;
@@ -330,5 +330,92 @@ fn lock_timeout_holds_from_where_it_is_set() {
         } else {
             assert_eq!(state_of(&mut b, update), "55P03", "{before}: {inside}");
         }
+    }
+}
+
+/// Whoever would do nothing, or change the row that is there, waits until it is certain that it stays there.
+#[test]
+fn a_key_on_its_way_out_is_waited_for_on_conflict() {
+    let gone = ["DELETE FROM p WHERE id = 1", "UPDATE p SET k = 'other' WHERE id = 1"];
+    for first in gone {
+        for second in [
+            "INSERT INTO p VALUES (3, 'one') ON CONFLICT DO NOTHING",
+            "INSERT INTO p VALUES (3, 'one') ON CONFLICT (k) DO NOTHING",
+            "INSERT INTO p VALUES (3, 'one') ON CONFLICT (k) DO UPDATE SET k = 'was there'",
+        ] {
+            for begin in [BEGIN, "SET default_transaction_isolation = 'read committed'"] {
+                for (end, expected) in [("COMMIT", "1"), ("ROLLBACK", "0")] {
+                    let db = open(MemoryKv::new());
+                    let (mut a, mut b) = (tables(&db), session(&db));
+                    run(&mut a, &format!("{BEGIN}; {first}"));
+                    run(&mut b, begin);
+                    let (mut b, state) = waits(&db, b, second, &mut a, end);
+                    let told = format!("{begin}: {first}; {second}; {end}");
+                    assert_eq!(state, "00000", "{told}");
+                    assert_eq!(state_of(&mut b, "COMMIT"), "00000", "{told}");
+                    assert_eq!(run(&mut b, "SELECT count(*) FROM p WHERE id = 3 AND k = 'one'"), [expected], "{told}");
+                }
+            }
+        }
+    }
+}
+
+/// A pipeline outside of a block is one transaction: its second statement keeps what the first has read.
+#[test]
+fn a_key_on_its_way_out_is_waited_for_within_a_pipeline() {
+    for (first, second) in [
+        ("DELETE FROM p WHERE id = 1", "INSERT INTO q VALUES (2); INSERT INTO p VALUES (3, 'one')"),
+        ("UPDATE p SET k = 'other' WHERE id = 1", "INSERT INTO q VALUES (2); UPDATE p SET k = 'one' WHERE id = 2"),
+        ("DELETE FROM p WHERE id = 1", "INSERT INTO q VALUES (2); INSERT INTO p VALUES (1, 'one')"),
+    ] {
+        for (end, expected) in [("COMMIT", "00000"), ("ROLLBACK", "23505")] {
+            let db = open(MemoryKv::new());
+            let (mut a, mut b) = (numbered(&db), session(&db));
+            run(&mut b, "SET default_transaction_isolation = 'read committed'");
+            run(&mut a, &format!("{BEGIN}; {first}"));
+            let (_, state) = waits(&db, b, second, &mut a, end);
+            assert_eq!(state, expected, "{first}; {second}; {end}");
+        }
+    }
+}
+
+/// A row that is only changed keeps its key: that it is taken is told at once.
+#[test]
+fn a_key_of_a_row_that_is_only_changed_is_taken() {
+    for begin in [BEGIN, "SET default_transaction_isolation = 'read committed'"] {
+        for (second, expected) in [
+            ("INSERT INTO p VALUES (1, 'x')", "23505"),
+            ("INSERT INTO p VALUES (3, 'one')", "23505"),
+            ("INSERT INTO p VALUES (1, 'x') ON CONFLICT DO NOTHING", "00000"),
+            ("INSERT INTO p VALUES (3, 'one') ON CONFLICT DO NOTHING", "00000"),
+        ] {
+            let db = open(MemoryKv::new());
+            let (mut a, mut b) = (numbered(&db), session(&db));
+            run(&mut a, &format!("{BEGIN}; UPDATE p SET n = 7 WHERE id = 1"));
+            run(&mut b, &format!("SET lock_timeout = '1ms'; {begin}"));
+            assert_eq!(state_of(&mut b, second), expected, "{begin}: {second}");
+        }
+    }
+}
+
+/// A statement that is its whole transaction and is refused to break a deadlock gives up its locks, and is repeated; any other is told.
+#[test]
+fn a_lone_statement_is_repeated_after_a_deadlock() {
+    let (mut a, left) = conflicting();
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1)");
+    for isolation in ["read committed", "serializable"] {
+        run(&mut a, &format!("SET default_transaction_isolation = '{isolation}'"));
+        for lone in ["INSERT INTO t VALUES (2, 2), (3, 3) ON CONFLICT DO NOTHING", "UPDATE t SET v = v + 1"] {
+            let begun = left.begun.load(Ordering::Relaxed);
+            left.deadlocks.store(2, Ordering::Relaxed);
+            assert_eq!(state_of(&mut a, lone), "00000", "{isolation}: {lone}");
+            assert!(left.begun.load(Ordering::Relaxed) >= begun + 3, "{isolation}: {lone}: locks are given up");
+            for several in [format!("BEGIN; {lone}"), format!("SELECT 1; {lone}")] {
+                left.deadlocks.store(1, Ordering::Relaxed);
+                assert_eq!(state_of(&mut a, &several), "40P01", "{isolation}: {several}");
+                run(&mut a, "ROLLBACK");
+            }
+        }
+        assert_eq!(run(&mut a, "DELETE FROM t WHERE id > 1 RETURNING v"), ["3", "4"], "{isolation}");
     }
 }

@@ -103,6 +103,8 @@ struct Conflicts {
     commits: AtomicUsize,
     /// Locks, which are taken nevertheless: what was read had changed.
     locks: AtomicUsize,
+    /// Locks that are refused to break a deadlock.
+    deadlocks: AtomicUsize,
     /// Transactions begun.
     begun: AtomicUsize,
     /// Commits that come to be and are not acknowledged in time.
@@ -211,6 +213,9 @@ impl Transaction for ConflictingTxn {
         self.txn.scan_certified(request)
     }
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
+        if fails(&self.left.deadlocks).is_err() {
+            return Err(KvError::Deadlock { circle: Vec::new() });
+        }
         let locked = self.txn.lock_as(key, mode, wait)?;
         fails(&self.left.locks).map(|()| locked)
     }

@@ -102,7 +102,8 @@ impl<E: Engine> Transaction<E> {
         {
             self.member.look().locks.belongs(txn, session);
         }
-        if when == WhenLocked::Wait {
+        // Together with others none is waited for.
+        if when != WhenLocked::Fail {
             match self.take_lock_ahead(now, key, mode, newer_than, waker) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),

@@ -3,7 +3,7 @@
 //!
 //! Invariants
 //! 1. Nothing depends on it: what is said to be read or locked next may be left out, and what was not said may be read.
-//! 2. What is said to be locked is locked, unless the statement fails: no row is named whose condition was not asked.
+//! 2. What is said to be locked is locked, unless the statement fails: no row is named whose condition was not asked. (But for the keys of a lone INSERT .. ON CONFLICT: it ends with them.)
 
 use super::cursor::Level;
 use super::span::Keys;

@@ -90,18 +90,48 @@ impl Claims {
         key: &Bytes,
         entry: Option<&TableAccess>,
     ) -> Result<bool, SqlError> {
-        if self.locked.fetch_add(1, Ordering::Relaxed) >= LOCKED_MAX {
+        if !self.may_lock() {
             return Ok(false);
         }
         // Not the strongest: who refers to a key that is not there yet need not wait to hear so.
-        if !settled(txn.lock_as(key, LockMode::NoKeyUpdate, LockWait::Wait), txn, key)? {
-            return Ok(true);
+        if !txn.lock_as(key, LockMode::NoKeyUpdate, LockWait::Skip)? {
+            // Whoever only changes a row that is there keeps its key: he need not be waited for to hear that it is taken.
+            if entry.is_none() && txn.peek(key)?.is_some() {
+                if !self.lone && !self.hold(txn, key, key, LockMode::KeyShare)? {
+                    return Ok(true);
+                }
+                if self.lone || txn.peek(key)?.is_some() {
+                    return Ok(false);
+                }
+            }
+            if !settled(txn.lock_as(key, LockMode::NoKeyUpdate, LockWait::Wait), txn, key)? {
+                return Ok(true);
+            }
         }
         // A look that promises nothing: what was read certified and changes while it is waited for would refuse the whole transaction.
         let Some(access) = entry.filter(|_| !self.lone) else { return Ok(false) };
         let Some(found) = txn.peek(key)? else { return Ok(false) };
         let row_key = access.row_key_of_entry(key, &found)?;
-        Ok(!settled(txn.lock_as(&row_key, LockMode::KeyShare, LockWait::Wait), txn, key)?)
+        Ok(!self.hold(txn, key, &row_key, LockMode::KeyShare)?)
+    }
+
+    /// Whether one lock more may be taken: at most [`LOCKED_MAX`] are.
+    pub(super) fn may_lock(&self) -> bool {
+        self.locked.fetch_add(1, Ordering::Relaxed) < LOCKED_MAX
+    }
+
+    /// Holds the row that has a key: whoever deletes it or gives it another key is waited for. `false`: the key is taken now, although the transaction cannot see it.
+    ///
+    /// # Errors
+    /// Those of locking.
+    pub(super) fn hold(
+        &self,
+        txn: &mut dyn Transaction,
+        key: &[u8],
+        row_key: &[u8],
+        mode: LockMode,
+    ) -> Result<bool, SqlError> {
+        settled(txn.lock_as(row_key, mode, LockWait::Wait), txn, key)
     }
 
     /// A key is taken by this row. Who is his whole transaction waits only now for whoever deletes that row, or gives it another key: what he has read does not outlive the statement's
@@ -111,7 +141,7 @@ impl Claims {
     /// A restart: it may be free by now. Those of locking.
     pub fn settle(&self, txn: &mut dyn Transaction, key: &[u8], row_key: &[u8]) -> Result<(), SqlError> {
         if self.lone {
-            settled(txn.lock_as(row_key, LockMode::KeyShare, LockWait::Wait), txn, key)?;
+            self.hold(txn, key, row_key, LockMode::KeyShare)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! so that writers of one hot key queue.
 
 use super::ahead::{self, AHEAD_ROWS};
+use super::claims::Claims;
 use super::evaluate;
 use super::key_lock::KeyLock;
 use super::load::{Duplicate, Load};
@@ -186,21 +187,33 @@ impl Run<'_> {
     /// The keys of rows that are inserted next are looked at then, and locked where that is so.
     fn ask_ahead(&self, batch: &[(Row, RowImage)]) -> Result<(), SqlError> {
         let access = &self.insert.target.access;
-        let keys = |meant: fn(&Conflict, usize) -> bool| {
-            let conflict = self.insert.conflict.as_ref();
-            let consider = move |index| conflict.is_none_or(|conflict| meant(conflict, index));
-            batch.iter().flat_map(move |(_, image)| image.keys_of(access, consider)).cloned()
+        let keys = batch.iter().flat_map(|(_, image)| image.keys_of(access, |_| true));
+        ahead::reads(keys.cloned(), &self.context.txn)?;
+        let claims = self.context.claims.as_deref();
+        let lone = claims.is_some_and(Claims::are_lone);
+        // Those of new rows are locked by a statement that is its whole transaction; what it turns out not to need it does not keep for long.
+        let locked: fn(&Conflict, usize) -> bool = match self.insert.conflict.as_ref().map(|it| it.update.as_ref()) {
+            Some(Some(update)) => {
+                let arbiters = !update.lock.is_open() && update.lock.mode() == LockMode::NoKeyUpdate;
+                match (arbiters, lone) {
+                    (true, true) => |_, _| true,
+                    (true, false) => Conflict::means,
+                    (false, true) => |conflict, index| !conflict.means(index),
+                    (false, false) => return Ok(()),
+                }
+            }
+            Some(None) if lone => |_, _| true,
+            None if claims.is_some() => |_, _| true,
+            _ => return Ok(()),
         };
-        ahead::reads(keys(|_, _| true), &self.context.txn)?;
-        match self.insert.conflict.as_ref().map(|conflict| conflict.update.as_ref()) {
-            Some(Some(update)) if !update.lock.is_open() && update.lock.mode() == LockMode::NoKeyUpdate => {
-                ahead::locks(keys(Conflict::means), LockMode::NoKeyUpdate, &self.context.txn);
-            }
-            None if self.context.claims.is_some() => {
-                ahead::locks(keys(|_, _| true), LockMode::NoKeyUpdate, &self.context.txn);
-            }
-            _ => {}
-        }
+        // One index after the other: each is in ranges of its own.
+        let conflict = self.insert.conflict.as_ref();
+        let indexes =
+            (0..=access.indexes.len()).filter(|index| conflict.is_none_or(|conflict| locked(conflict, *index)));
+        let of_index = |index| {
+            batch.iter().flat_map(move |(_, image)| image.keys_of(access, move |known| known == index)).cloned()
+        };
+        ahead::locks(indexes.flat_map(of_index), LockMode::NoKeyUpdate, &self.context.txn);
         Ok(())
     }
 
@@ -242,17 +255,35 @@ impl Run<'_> {
             Some(update) => self.foresee(target, update, &image.key, &row)?,
             None => update.map_or(LockMode::NoKeyUpdate, |update| update.lock.mode()),
         };
-        let taken = self.context.txn.with(|txn| {
-            if update.is_some() {
-                for key in image.keys_of(&target.access, meant) {
+        if update.is_some() {
+            self.context.txn.with(|txn| {
+                image.keys_of(&target.access, meant).try_for_each(|key| {
                     let mode = if *key == image.key { mode } else { LockMode::NoKeyUpdate };
-                    txn.lock_as(key, mode, LockWait::Wait)?;
+                    txn.lock_as(key, mode, LockWait::Wait).map(drop)
+                })
+            })?;
+        }
+        let mut locked = false;
+        match self.context.claims.as_deref() {
+            Some(claims) if !claims.are_lone() => {
+                if self.hold_takers(claims, target, conflict, &image, &row)? && update.is_none() {
+                    return Ok(());
                 }
             }
-            image.taken(txn, &target.access, None, meant)
+            Some(claims) if update.is_none() => locked = self.lock_hastily(claims, target, &image)?,
+            _ => {}
+        }
+        let taken = self.context.txn.with(|txn| {
+            let taken = image.taken(txn, &target.access, None, meant)?;
+            if let (Some(taken), None, Some(claims)) = (&taken, update, self.context.claims.as_deref())
+                && claims.may_lock()
+            {
+                image.settle(txn, &target.access, taken, claims)?;
+            }
+            Ok::<_, SqlError>(taken)
         })?;
         match (taken, &conflict.update) {
-            (None, None) if self.is_late(target, &image, meant)? => Ok(()),
+            (None, None) if !locked && self.is_late(target, &image, meant)? => Ok(()),
             (None, _) => {
                 let key = image.key.clone();
                 self.writer.put_new(target, &row, image)?;
@@ -264,6 +295,54 @@ impl Run<'_> {
             (Some(_), None) => Ok(()),
             (Some(taken), Some(update)) => self.update(target, update, taken, row),
         }
+    }
+
+    /// In a block, before its keys are looked at for good: whoever deletes a row that has one, or gives it another key, is waited for. Says whether one is taken now, although the
+    /// transaction cannot see it.
+    fn hold_takers(
+        &self,
+        claims: &Claims,
+        target: &Target,
+        conflict: &Conflict,
+        image: &RowImage,
+        proposed: &[Value],
+    ) -> Result<bool, SqlError> {
+        let access = &target.access;
+        let update = conflict.update.as_ref();
+        for (index, key) in image.guarded(access).filter(|(index, _)| conflict.means(*index)) {
+            // DO UPDATE has locked the row with its primary key.
+            if index == 0 && update.is_some() {
+                continue;
+            }
+            let Some(found) = self.context.txn.with(|txn| txn.peek(key))? else { continue };
+            let row_key = if index == 0 { key.clone() } else { access.row_key_of_entry(key, &found)? };
+            let mode = match update {
+                Some(update) => self.foresee(target, update, &row_key, proposed)?,
+                None => LockMode::KeyShare,
+            };
+            if !claims.may_lock() {
+                return Ok(false);
+            }
+            if !self.context.txn.with(|txn| claims.hold(txn, key, &row_key, mode))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// DO NOTHING of a statement that is its whole transaction, far from those who lead: its keys are locked while they are read, unless another has one. Says whether all are.
+    fn lock_hastily(&self, claims: &Claims, target: &Target, image: &RowImage) -> Result<bool, SqlError> {
+        if !ahead::is_far(&self.context.txn) {
+            return Ok(false);
+        }
+        self.context.txn.with(|txn| {
+            for key in image.keys_of(&target.access, |_| true) {
+                if !claims.may_lock() || !txn.lock_as(key, LockMode::NoKeyUpdate, LockWait::Skip)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
     }
 
     /// DO NOTHING: whether somebody has inserted a key of the row who had not committed when it was looked for.

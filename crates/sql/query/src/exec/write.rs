@@ -12,7 +12,7 @@ use super::index::Entry;
 use super::load::Load;
 use super::table::{IndexAccess, TableAccess};
 use crate::encoding::key;
-use crate::transaction::Transaction;
+use crate::transaction::{LockMode, Transaction};
 use crate::types::Value;
 use crate::{KvError, SqlError};
 use bytes::Bytes;
@@ -56,7 +56,7 @@ impl RowImage {
     }
 
     /// The keys of this row that must be alone, with the ordinals of their indexes.
-    fn guarded<'a>(&'a self, access: &TableAccess) -> impl Iterator<Item = (usize, &'a Bytes)> {
+    pub(super) fn guarded<'a>(&'a self, access: &TableAccess) -> impl Iterator<Item = (usize, &'a Bytes)> {
         let primary = access.table.has_primary_key.then_some((0, &self.key));
         let entries = self
             .entries
@@ -240,6 +240,10 @@ pub fn update(
             continue;
         }
         if let Some(Entry { key, .. }) = after.as_ref().filter(|entry| entry.guarded) {
+            if claims.is_some() && txn.is_far() {
+                // It is looked at once it is locked: both are asked for together.
+                txn.read_ahead(std::slice::from_ref(key))?;
+            }
             let waited = claims.map_or(Ok(false), |claims| claims.wait_for_key(txn, key, Some(access)))?;
             if waited {
                 return Ok(Err(ordinal));
@@ -296,6 +300,11 @@ fn move_row(
     claims: Option<&Claims>,
 ) -> Result<Result<Bytes, usize>, SqlError> {
     let image = RowImage::new(access, row, 0)?;
+    if claims.is_some() && txn.is_far() {
+        let keys: Vec<Bytes> = image.keys_of(access, |_| true).cloned().collect();
+        txn.read_ahead(&keys)?;
+        txn.lock_ahead(&keys, LockMode::NoKeyUpdate);
+    }
     if let Some(index) = claims.map_or(Ok(None), |claims| claims.wait(txn, access, &image))? {
         return Ok(Err(index));
     }
