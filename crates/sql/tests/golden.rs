@@ -84,7 +84,9 @@ struct Story {
 
 impl Story {
     fn new() -> Self {
-        let db = Database::open(Arc::new(MemoryKv::new()), DatabaseOptions::default()).expect("open");
+        // The sessions of a story take turns: whoever waited for another would wait for ever.
+        let options = DatabaseOptions { waits_for_users: false, ..DatabaseOptions::default() };
+        let db = Database::open(Arc::new(MemoryKv::new()), options).expect("open");
         Story { db, sessions: BTreeMap::new() }
     }
 
