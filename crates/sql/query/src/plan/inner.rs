@@ -4,7 +4,7 @@
 //! planned the same way. A copy with all that is inside it at each of five hundred levels is 125,000 queries at a time. **Idea.** The
 //! queries inside are moved out first; what is copied is one level. Each is planned in its place outside, and put back at the end.
 
-use sqlparser::ast::{Query, SetExpr, Table, Values, VisitMut, VisitorMut};
+use sqlparser::ast::{Query, SetExpr, Table, Values, Visit, VisitMut, Visitor, VisitorMut};
 use std::ops::ControlFlow;
 
 /// The name that stands for a query that is elsewhere begins so: no text of a statement holds it.
@@ -37,16 +37,34 @@ pub(super) fn number(query: &Query) -> Option<usize> {
     table.table_name.as_deref()?.strip_prefix(AWAY)?.parse().ok()
 }
 
+/// Whether there are queries inside of `query`.
+pub(super) fn are_inside(query: &Query) -> bool {
+    Visit::visit(query, &mut FindsInside { depth: 0 }).is_break()
+}
+
+struct FindsInside {
+    depth: usize,
+}
+
+impl Visitor for FindsInside {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        if self.depth > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
 /// Moves the queries one level inside of `query` out of it.
 pub(super) fn take_out(query: &mut Query) -> Vec<Query> {
     let mut out = TakesOut { depth: 0, taken: Vec::new() };
-    let _ = query.visit(&mut out);
+    let _ = VisitMut::visit(query, &mut out);
     out.taken
 }
 
 /// Moves them back.
 pub(super) fn put_back(query: &mut Query, taken: Vec<Query>) {
-    let _ = query.visit(&mut PutsBack { depth: 0, taken: taken.into_iter().map(Some).collect() });
+    let _ = VisitMut::visit(query, &mut PutsBack { depth: 0, taken: taken.into_iter().map(Some).collect() });
 }
 
 struct TakesOut {

@@ -124,12 +124,19 @@ pub struct Item {
 /// Plans a query.
 pub fn plan(query: &Query, analysis: Analysis<'_>) -> Planned<SelectPlan> {
     shape::select(query)?;
+    if !inner::are_inside(query) {
+        return plan_alone(query, analysis);
+    }
     plan_inside(&mut query.clone(), analysis)
 }
 
 /// Plans a query that is taken apart meanwhile, and afterwards what it was.
 pub fn plan_inside(query: &mut Query, analysis: Analysis<'_>) -> Planned<SelectPlan> {
-    let names = names(shape::select(query)?.items);
+    let shape = shape::select(query)?;
+    if !inner::are_inside(query) {
+        return plan_alone(query, analysis);
+    }
+    let names = names(shape.items);
     let mut inside = inner::take_out(query);
     let planned = plan_outer(query.clone(), names, &mut inside, analysis);
     inner::put_back(query, inside);
@@ -146,7 +153,12 @@ fn plan_outer(
         give_names(&mut select.projection, names);
     }
     analysis.take_subqueries(&mut query, inside)?;
-    let bound = Bound::new(&query, &mut analysis)?;
+    plan_alone(&query, analysis)
+}
+
+/// Plans a query without queries inside.
+fn plan_alone(query: &Query, mut analysis: Analysis<'_>) -> Planned<SelectPlan> {
+    let bound = Bound::new(query, &mut analysis)?;
     let fields: Vec<Field> = bound.items.iter().map(|item| item.field.clone()).collect();
     let select = bound.assemble()?;
     let (parameters, subqueries) = analysis.finish()?;
