@@ -45,28 +45,45 @@ impl Placement {
     }
 
     fn compare(&self, now: &[Range]) -> Result<(), ClusterError> {
+        let led = |range: &Range| format!("led by n{} since election {}", range.leader, range.term);
         for was in &self.0 {
             let is = now.iter().find(|range| range.id == was.id);
             if is != Some(was) {
-                let led = |range: &Range| format!("led by n{} since election {}", range.leader, range.term);
                 let (id, was, is) = (was.id.clone(), led(was), is.map_or_else(|| "gone".to_owned(), led));
                 return Err(ClusterError::Moved { range: id, was, is });
             }
         }
-        Ok(())
+        match now.iter().find(|range| self.0.iter().all(|was| was.id != range.id)) {
+            Some(new) => {
+                let (range, was, is) = (new.id.clone(), "not there".to_owned(), led(new));
+                Err(ClusterError::Moved { range, was, is })
+            }
+            None => Ok(()),
+        }
     }
 }
 
-/// The ranges in the order of their keys; `None` while one has no leader.
+/// The ranges in the order of their keys; `None` while one has no leader, or a node does not answer. Those say it who lead: the node that is asked may not have heard of the
+/// last election.
 fn ranges(client: &mut Client) -> Result<Option<Vec<Range>>, ClusterError> {
-    let rows =
-        client.query("SELECT range_id, leader_node_id, term FROM timeball_internal.ranges ORDER BY start_key")?;
-    let range = |row: Vec<Option<String>>| {
+    Ok(led(client.query("SELECT range_id, leader_node_id, term FROM timeball_internal.leases ORDER BY start_key")?))
+}
+
+/// See [`ranges`].
+fn led(rows: Vec<Vec<Option<String>>>) -> Option<Vec<Range>> {
+    let mut found: Vec<Range> = Vec::new();
+    for row in rows {
         let mut fields = row.into_iter();
         let (id, leader, term) = (fields.next()??, fields.next()??, fields.next()??);
-        Some(Range { id, leader: leader.parse().ok()?, term: term.parse().ok()? })
-    };
-    Ok(rows.into_iter().map(range).collect())
+        let range = Range { id, leader: leader.parse().ok()?, term: term.parse().ok()? };
+        // Two may believe that they lead: one of them did.
+        match found.iter_mut().find(|other| other.id == range.id) {
+            Some(other) if other.term < range.term => *other = range,
+            Some(_) => {}
+            None => found.push(range),
+        }
+    }
+    Some(found)
 }
 
 /// The ranges, once each has a leader.
@@ -143,9 +160,9 @@ fn lead(cluster: &Cluster, at: usize) -> Result<(), ClusterError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Placement, Range};
+    use super::{Placement, Range, led};
 
-    fn ranges(all: [(&str, usize, u64); 2]) -> Vec<Range> {
+    fn ranges<const N: usize>(all: [(&str, usize, u64); N]) -> Vec<Range> {
         all.map(|(id, leader, term)| Range { id: id.to_owned(), leader, term }).into()
     }
 
@@ -164,9 +181,23 @@ mod tests {
                 "range 1 was led by n1 since election 5, and is led by n1 since election 9",
             ),
             (ranges([("1", 1, 5), ("4", 2, 7)]), "range 2 was led by n2 since election 7, and is gone"),
+            (
+                ranges([("1", 1, 5), ("2", 2, 7), ("4", 3, 1)]),
+                "range 4 was not there, and is led by n3 since election 1",
+            ),
         ] {
             let error = placed.compare(&now).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
+    }
+
+    #[test]
+    fn of_two_who_believe_that_they_lead_the_later_one_does() {
+        let row = |fields: [&str; 3]| fields.map(|field| (!field.is_empty()).then(|| field.to_owned())).to_vec();
+        let rows = |all: &[[&str; 3]]| all.iter().copied().map(row).collect::<Vec<_>>();
+        let all = rows(&[["1", "2", "8"], ["2", "2", "7"], ["1", "1", "5"]]);
+        assert_eq!(led(all), Some(ranges([("1", 2, 8), ("2", 2, 7)])));
+        assert_eq!(led(rows(&[["1", "2", "8"], ["2", "3", ""]])), None, "nobody who answers leads it");
+        assert_eq!(led(rows(&[["1", "2", "8"], ["", "3", ""]])), None, "a node does not answer");
     }
 }
