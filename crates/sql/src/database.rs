@@ -148,22 +148,26 @@ impl Database {
     /// now and then. Raising the interrupt ends it.
     ///
     /// # Errors
-    /// Those of the layers below.
+    /// Those of the layers below: the first one, after all tables that come behind the one that failed.
     pub fn gather_statistics(&self, interrupt: &Interrupt) -> Result<bool, SqlError> {
         let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
         let known = &self.sessions.statistics;
         let mut txn = patience.begin(self.kv.as_ref(), Isolation::default())?;
         let catalog = self.catalog.current(self.kv.as_ref(), &patience, txn.as_mut(), None)?;
         drop(txn);
+        let mut failed = None;
         for relation in catalog.all_relations() {
-            if let Relation::Table(table) = relation.as_ref()
-                && known.is_due(self.kv.as_ref(), table.id)
-            {
-                analyze(self.kv.as_ref(), known, &patience, table, By::Itself)?;
-                return Ok(true);
+            let Relation::Table(table) = relation.as_ref() else { continue };
+            if interrupt.is_raised() || !known.is_due(self.kv.as_ref(), table.id) {
+                continue;
+            }
+            match analyze(self.kv.as_ref(), known, &patience, table, By::Itself) {
+                Ok(()) if failed.is_none() => return Ok(true),
+                Ok(()) => {}
+                Err(error) => drop(failed.get_or_insert(error)),
             }
         }
-        Ok(false)
+        failed.map_or(Ok(false), Err)
     }
 
     /// Tells the layers below how long tables are kept ([`Kv::keep`]), where that may have changed. For a maintenance thread, now and then.

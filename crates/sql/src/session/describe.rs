@@ -6,6 +6,7 @@
 //!
 //! 1. Execute and Sync are there: it is alone. It reads the very snapshot that it was described at.
 //! 2. Anything else: it reads the present, which is within every bound, also if Sync is there when it is executed.
+//! 3. It is settled once: who describes a portal again is told the same.
 
 use super::portal::{Portal, PortalState, bind_again, unknown_portal};
 use super::prepared::Prepared;
@@ -83,6 +84,9 @@ impl Session {
         let Some(portal) = self.portals.get(name).filter(|portal| matches!(portal.state, PortalState::Ready)) else {
             return Ok(());
         };
+        if portal.reads.is_some() {
+            return Ok(());
+        }
         let prepared = portal.prepared.clone();
         match prepared.command() {
             Some(Command::Execute { name: executed, .. }) => {

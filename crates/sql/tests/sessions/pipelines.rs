@@ -191,6 +191,18 @@ fn a_portal_is_told_of_what_it_will_read() {
                 b.sync().unwrap();
             }
         }
+        // Described again when its Execute and Sync have come: it is told the same, and reads that.
+        for (first, shape, row) in [(false, 3, "1|2|7"), (true, 2, "1|1")] {
+            let mut b = bounded();
+            bind(&mut b, "p", text, &[]).unwrap();
+            for alone in [first, true, false, true] {
+                assert_eq!(columns(&mut b, "p", alone), shape, "{text}, alone at first: {first}");
+            }
+            let mut out = Rows::default();
+            b.execute("p", 0, true, &mut out).unwrap();
+            assert_eq!(out.rows, [row], "{text}, alone at first: {first}");
+            b.sync().unwrap();
+        }
         // Bound before the transaction has read.
         let mut b = bounded();
         bind(&mut b, "p", text, &[]).unwrap();

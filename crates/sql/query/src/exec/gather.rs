@@ -4,7 +4,7 @@ use super::sample::{Reservoir, column};
 use super::table::TableAccess;
 use crate::SqlError;
 use crate::catalog::{Table, key};
-use crate::statistics::{Key, Known, TableStatistics};
+use crate::statistics::{Found, Key, Known, TableStatistics};
 use crate::transaction::{Isolation, Kv, Patience, Sweep};
 use crate::types::Value;
 use std::sync::Arc;
@@ -25,32 +25,55 @@ pub enum By {
     Itself,
 }
 
-/// Gathers a table's statistics as committed now, and keeps them. A transaction that is open elsewhere waits for nothing here.
+/// Gathers a table's statistics as committed now, and keeps them. A transaction that is open elsewhere waits for nothing here. Whatever becomes of it, the
+/// table was looked at.
 ///
 /// # Errors
 /// Those of the layers below; 57014 where the wait is ended.
 pub fn analyze(kv: &dyn Kv, known: &Known, patience: &Patience, table: &Table, by: By) -> Result<(), SqlError> {
-    let (written, began_us) = (known.begin(table.id), kv.monotonic_us());
-    let before = known.of(kv, table.id);
-    let mut statistics = gather(kv, patience, table)?;
+    let (written, before) = (known.begin(table.id), known.of(kv, table.id));
+    let gathered = gather_and_keep(kv, patience, table, before.as_deref(), by);
+    let ended_us = kv.monotonic_us();
+    match gathered {
+        Ok((statistics, took_us)) => {
+            let rows = statistics.rows;
+            if rows < written {
+                known.missed(table.id, written);
+            }
+            known.put(table.id, Some(Arc::new(statistics)), ended_us);
+            let found = Found { rows_before: before.map_or(0, |before| before.rows), rows, written, took_us };
+            known.ended(table.id, ended_us, Some(found));
+            Ok(())
+        }
+        Err(error) => {
+            known.written(table.id, written);
+            known.ended(table.id, ended_us, None);
+            Err(error)
+        }
+    }
+}
+
+/// Gives what was gathered, and how long the sweep took, microseconds.
+fn gather_and_keep(
+    kv: &dyn Kv,
+    patience: &Patience,
+    table: &Table,
+    before: Option<&TableStatistics>,
+    by: By,
+) -> Result<(TableStatistics, i64), SqlError> {
+    let (mut statistics, took_us) = gather(kv, patience, table)?;
     let times = before.map_or((None, None), |before| (before.analyzed_us, before.autoanalyzed_us));
     (statistics.analyzed_us, statistics.autoanalyzed_us) = match by {
         By::Command => (Some(statistics.at_us), times.1),
         By::Itself => (times.0, Some(statistics.at_us)),
     };
-    if statistics.rows < written {
-        known.missed(table.id, written);
-    }
     let mut txn = patience.begin(kv, Isolation::default())?;
     txn.overwrite(key::object(key::STATISTICS, table.id).to_vec().into(), Some(statistics.encode()?))?;
     patience.commit(txn.as_mut())?;
-    let ended_us = kv.monotonic_us();
-    known.put(table.id, Some(Arc::new(statistics)), ended_us);
-    known.ended(table.id, began_us, ended_us);
-    Ok(())
+    Ok((statistics, took_us))
 }
 
-fn gather(kv: &dyn Kv, patience: &Patience, table: &Table) -> Result<TableStatistics, SqlError> {
+fn gather(kv: &dyn Kv, patience: &Patience, table: &Table) -> Result<(TableStatistics, i64), SqlError> {
     let access = TableAccess::new(table)?;
     let slots: Vec<usize> = (0..access.columns.len()).collect();
     let places = SAMPLE_ROWS_MAX.min(SAMPLE_VALUES_MAX / slots.len().max(1));
@@ -58,6 +81,8 @@ fn gather(kv: &dyn Kv, patience: &Patience, table: &Table) -> Result<TableStatis
     let mut samples: Vec<Vec<Option<Key>>> = vec![Vec::new(); slots.len()];
     let mut row = vec![Value::Null; slots.len()];
     let mut txn = patience.begin(kv, Isolation::default())?;
+    // From here on: who waits for a snapshot does no work.
+    let began_us = kv.monotonic_us();
     let (mut rows, mut rest) = (0, Some(access.primary.span()));
     while let Some(span) = rest {
         let chunk = Sweep::of(txn.as_mut(), span, CHUNK_ROWS, false)?;
@@ -77,8 +102,11 @@ fn gather(kv: &dyn Kv, patience: &Patience, table: &Table) -> Result<TableStatis
         patience.check(|| kv.monotonic_us())?;
         rest = chunk.rest;
     }
+    let took_us = kv.monotonic_us().saturating_sub(began_us);
     let sampled = samples.first().map_or(0, Vec::len) as u64;
     let columns = samples.into_iter().zip(&access.columns).filter(|(_, column)| column.ty.is_orderable());
     let columns = columns.map(|(sample, access)| column(access.id, sample, rows)).collect();
-    Ok(TableStatistics { rows, sampled, at_us: kv.now_us(), analyzed_us: None, autoanalyzed_us: None, columns })
+    let statistics =
+        TableStatistics { rows, sampled, at_us: kv.now_us(), analyzed_us: None, autoanalyzed_us: None, columns };
+    Ok((statistics, took_us))
 }

@@ -20,13 +20,13 @@ const COUNTERS: usize = 1024;
 const CHANGED_ROWS: u64 = 50;
 /// .. and this part of the table ..
 const CHANGED_PART: u64 = 10;
-/// .. but not sooner than this after the last time; twice as long each time that was not enough, up to the second: a table that is updated
-/// without end has changed by a tenth at every look, and is what it was.
+/// .. but not sooner than this after the last time. Where the table was found to be what it was, twice as long each time that was not enough, up to the
+/// second: one that is updated without end has changed by a tenth at every look.
 const AGAIN_US: i64 = 10_000_000;
 const AGAIN_US_MAX: i64 = 80_000_000;
-/// And so many times as long as gathering took, but for the longest: about a hundredth of one processor goes to each table.
+/// And there so many times as long as the sweep took, but for the longest: about a hundredth of one processor goes to each table.
 const REST_FACTOR: i64 = 100;
-const REST_US_MAX: i64 = 3_600_000_000;
+const REST_US_MAX: i64 = 300_000_000;
 
 /// See the module.
 pub struct Known {
@@ -35,6 +35,28 @@ pub struct Known {
     looks: Mutex<HashMap<Oid, Look>>,
     changes: AtomicU64,
     written: Vec<AtomicU64>,
+}
+
+/// What a look at a table found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Rows that were known before; 0: nothing was.
+    pub rows_before: u64,
+    /// Rows found.
+    pub rows: u64,
+    /// Rows written since the look before, as [`Known::begin`] gave them.
+    pub written: u64,
+    /// The sweep took so long, microseconds.
+    pub took_us: i64,
+}
+
+impl Found {
+    /// The table is what it was: it is not being loaded, with rows that are not committed yet, nor was it emptied or filled.
+    fn is_as_before(&self) -> bool {
+        self.rows_before > 0
+            && self.rows >= self.written
+            && self.rows.abs_diff(self.rows_before) <= self.rows_before / 2
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -117,16 +139,21 @@ impl Known {
         self.looks.lock().get(&table).is_some_and(|look| now_us.saturating_sub(look.ended_us) < look.rest_us)
     }
 
-    /// A table's statistics were gathered between two times of the same clock, microseconds.
-    pub fn ended(&self, table: Oid, began_us: i64, ended_us: i64) {
+    /// A table was looked at until then (microseconds, monotonic): what was found; `None`: the look failed.
+    pub fn ended(&self, table: Oid, ended_us: i64, found: Option<Found>) {
         let mut looks = self.looks.lock();
         if looks.len() >= TABLES_MAX && !looks.contains_key(&table) {
             looks.clear();
         }
+        let took_us = found.map_or(0, |found| found.took_us);
+        let began_us = ended_us.saturating_sub(took_us);
         // Looked at as soon as it had rested, or nearly.
         let again = looks.get(&table).filter(|last| began_us.saturating_sub(last.ended_us) < 2 * last.rest_us);
-        let rest_us = again.map_or(AGAIN_US, |last| last.rest_us.saturating_mul(2).min(AGAIN_US_MAX));
-        let rest_us = rest_us.max(ended_us.saturating_sub(began_us).saturating_mul(REST_FACTOR).min(REST_US_MAX));
+        let doubled_us = again.map_or(AGAIN_US, |last| last.rest_us.saturating_mul(2).min(AGAIN_US_MAX));
+        let rest_us = match found {
+            Some(found) if !found.is_as_before() => AGAIN_US,
+            _ => doubled_us.max(took_us.saturating_mul(REST_FACTOR).min(REST_US_MAX)),
+        };
         looks.insert(table, Look { ended_us, rest_us });
     }
 
@@ -182,15 +209,15 @@ mod tests {
     fn a_table_that_was_looked_at_rests() {
         let (kv, known) = (MemoryKv::new(), Known::default());
         let look = |took_us: i64| {
-            let began_us = kv.monotonic_us();
-            known.begin(7);
+            let written = known.begin(7);
             kv.advance_us(took_us as u64);
             known.put(7, rows(1000), kv.monotonic_us());
-            known.ended(7, began_us, kv.monotonic_us());
+            let found = Found { rows_before: 1000, rows: 1000, written, took_us };
+            known.ended(7, kv.monotonic_us(), Some(found));
         };
         let rests_us = |step_us: i64| {
             let since_us = kv.monotonic_us();
-            known.written(7, 1_000_000);
+            known.written(7, 200);
             while !known.is_due(&kv, 7) {
                 kv.advance_us(step_us as u64);
             }
@@ -198,17 +225,44 @@ mod tests {
         };
         assert!(rests_us(1) < 100, "nobody has looked yet");
         let mut rests = Vec::new();
-        for took_us in [1000, 1000, 1000, 1000, 1000, 2_000_000] {
+        for took_us in [1000, 1000, 1000, 1000, 1000, 2_000_000, 36_000_000] {
             look(took_us);
             rests.push(rests_us(1_000_000) / 1_000_000);
         }
-        assert_eq!(rests, [10, 20, 40, 80, 80, 200]);
+        assert_eq!(rests, [10, 20, 40, 80, 80, 200, 300]);
         kv.advance_us(1_000_000_000);
         look(1000);
         assert_eq!(rests_us(1_000_000) / 1_000_000, 10, "it was quiet");
         assert!(known.begin(8) == 0 && !known.is_due(&kv, 8));
         known.written(8, 1_000_000);
         assert!(known.is_due(&kv, 8), "others do not rest with it");
+    }
+
+    /// Statistics of a table that is being loaded, or was just emptied or filled, are worthless soon: it does not rest long from a look that took long. One that failed has found nothing,
+    /// and is not repeated at once.
+    #[test]
+    fn a_table_that_is_not_what_it_was_rests_shortly() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        let rests_s = |table: Oid, found: Option<Found>| {
+            let ended_us = kv.monotonic_us();
+            known.ended(table, ended_us, found);
+            let times = (0..1000).find(|s| !known.rests(table, ended_us + s * 1_000_000));
+            kv.advance_us(1_000_000 * times.unwrap_or(0) as u64);
+            times
+        };
+        let found = |rows_before, rows, written| Some(Found { rows_before, rows, written, took_us: 20_000_000 });
+        for (table, loaded) in [
+            // Of an empty table nothing has committed, or all; of another one not all, or much was deleted.
+            (1, found(0, 0, 1_000_000)),
+            (2, found(0, 1_000_000, 1_000_000)),
+            (3, found(100, 100, 1_000_000)),
+            (4, found(100, 151, 51)),
+            (5, found(100, 49, 49)),
+        ] {
+            assert_eq!([0; 3].map(|_| rests_s(table, loaded)), [Some(10); 3], "{loaded:?}");
+            assert_eq!(rests_s(table, found(100, 150, 50)), Some(300));
+        }
+        assert_eq!([0; 5].map(|_| rests_s(6, None)), [10, 20, 40, 80, 80].map(Some));
     }
 
     #[test]

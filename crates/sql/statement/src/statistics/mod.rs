@@ -18,7 +18,7 @@
 
 mod known;
 
-pub use known::Known;
+pub use known::{Found, Known};
 
 use crate::SqlError;
 use crate::types::{SqlType, Value};
