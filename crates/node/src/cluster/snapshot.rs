@@ -61,8 +61,10 @@ pub(crate) struct Snapshots {
     pub(super) current: Option<Installing>,
     /// The keys of ranges whose snapshot was refused, as another range here still holds some of them; and when, in ticks.
     refused: BTreeMap<GroupId, (Span, u64)>,
-    /// Installed in memory: the group, and the position of the layer that makes it durable.
-    installing: Vec<(GroupId, u64)>,
+    /// Installed in memory: the group (`None`: its replica was removed since), and the position of the layer that makes it durable.
+    installing: Vec<(Option<GroupId>, u64)>,
+    /// The part of a snapshot is in no layer that was closed, and nothing more comes of it: its replica was removed.
+    half: bool,
     /// Bytes in the overlay that came from snapshots and are not durable: as told outside.
     pub(super) installed_bytes: Arc<AtomicUsize>,
     /// Ranges that a split made, and that are in no frozen layer yet: they wait for the next one, all for the same.
@@ -274,7 +276,7 @@ impl<E: Engine> Core<E> {
 
     /// All of a snapshot is in the layer that was closed last: it is installed when that is durable.
     pub(super) fn is_frozen_with(&mut self, group: GroupId) {
-        self.snapshots.installing.push((group, self.count));
+        self.snapshots.installing.push((Some(group), self.count));
     }
 
     /// A split made a range: its group begins here when that is durable.
@@ -300,6 +302,9 @@ impl<E: Engine> Core<E> {
         if !frozen {
             return false;
         }
+        if std::mem::take(&mut self.snapshots.half) {
+            self.snapshots.installing.push((None, self.count));
+        }
         let (mut applied, mut thresholds) = (Vec::new(), BTreeMap::new());
         for (range, shard) in &mut self.shards {
             if shard.frozen.replace(shard.applied) != Some(shard.applied) {
@@ -317,11 +322,11 @@ impl<E: Engine> Core<E> {
         let (done, waiting) =
             std::mem::take(&mut self.snapshots.installing).into_iter().partition(|(_, at)| *at <= flushed);
         self.snapshots.installing = waiting;
-        let done: Vec<(GroupId, u64)> = done;
-        for (group, _) in done {
+        let done: Vec<(Option<GroupId>, u64)> = done;
+        for group in done.into_iter().filter_map(|(group, _)| group) {
             self.log(now, Input::SnapshotInstalled { group });
         }
-        if self.snapshots.installing.is_empty() && self.snapshots.current.is_none() {
+        if self.snapshots.installing.is_empty() && self.snapshots.current.is_none() && !self.snapshots.half {
             self.snapshots.installed_bytes.store(0, SeqCst);
         }
         let creating = std::mem::take(&mut self.snapshots.creating).into_iter();
@@ -368,8 +373,10 @@ impl<E: Engine> Core<E> {
         self.end_copy(group);
         self.snapshots.outgoing.remove(&group);
         self.snapshots.incoming.remove(&group);
-        // Another replica may come, and be given another snapshot, before the layer with this one's is durable.
-        self.snapshots.installing.retain(|(installed, _)| *installed != group);
+        // Another replica may come, and be given another snapshot, before the layer with this one's is durable. Until then its bytes are in memory.
+        for (installed, _) in &mut self.snapshots.installing {
+            installed.take_if(|installed| *installed == group);
+        }
         // Its record is given out next.
         let record = RecordNumber(self.snapshots.last_record.0 + 1);
         self.snapshots.looking.take_if(|looking| looking.group == group);
@@ -383,7 +390,7 @@ impl<E: Engine> Core<E> {
 
     /// Invariant 2; and what of the log may go.
     pub fn durable(&mut self, durable: RecordNumber) {
-        self.snapshots.current.take_if(|installing| installing.is_over(durable));
+        self.snapshots.half |= self.snapshots.current.take_if(|installing| installing.is_over(durable)).is_some();
         if let Some((_, oldest)) = self.snapshots.recycle.take_if(|(needed, _)| *needed <= durable) {
             self.snapshots.recyclable = self.snapshots.recyclable.max(oldest);
         }
