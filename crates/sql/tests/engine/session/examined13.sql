@@ -45,8 +45,6 @@ select row(nope.c2.*) from c2;
 -- ERROR 42P01: invalid reference to FROM-clause entry for table "c2"
 select count(nope.c2.*) from c2;
 -- ERROR 42P01: invalid reference to FROM-clause entry for table "c2"
-insert into c2 values (3,'c') returning nope.c2.*;
--- ERROR 42P01: invalid reference to FROM-clause entry for table "c2"
 select nope.c2.x from c2;
 -- ERROR 42P01: invalid reference to FROM-clause entry for table "c2"
 select public.c2.x from c2;
