@@ -431,7 +431,8 @@ fn a_change_of_the_catalog_ends_transactions_that_used_it() {
     let (mut a, mut b) = (session(&db), session(&db));
     run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int)");
     run(&mut a, "BEGIN; INSERT INTO t VALUES (1, 1)");
-    run(&mut b, "ALTER TABLE t DROP COLUMN v");
+    // Behind another statement of a block a change waits for nobody.
+    run(&mut b, "BEGIN; SELECT 1; ALTER TABLE t DROP COLUMN v; COMMIT");
     assert_eq!(state_of(&mut a, "COMMIT"), "40001");
     assert_eq!(run(&mut a, "SELECT * FROM t"), Vec::<String>::new());
 }
