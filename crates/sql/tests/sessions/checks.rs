@@ -402,10 +402,10 @@ fn a_key_of_a_row_that_is_only_changed_is_taken() {
 #[test]
 fn a_lone_statement_is_repeated_after_a_deadlock() {
     let (mut a, left) = conflicting();
-    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1)");
+    run(&mut a, "CREATE TABLE u (id int PRIMARY KEY, v int); INSERT INTO u VALUES (1, 1)");
     for isolation in ["read committed", "serializable"] {
         run(&mut a, &format!("SET default_transaction_isolation = '{isolation}'"));
-        for lone in ["INSERT INTO t VALUES (2, 2), (3, 3) ON CONFLICT DO NOTHING", "UPDATE t SET v = v + 1"] {
+        for lone in ["INSERT INTO u VALUES (2, 2), (3, 3) ON CONFLICT DO NOTHING", "UPDATE u SET v = v + 1"] {
             let begun = left.begun.load(Ordering::Relaxed);
             left.deadlocks.store(2, Ordering::Relaxed);
             assert_eq!(state_of(&mut a, lone), "00000", "{isolation}: {lone}");
@@ -416,6 +416,6 @@ fn a_lone_statement_is_repeated_after_a_deadlock() {
                 run(&mut a, "ROLLBACK");
             }
         }
-        assert_eq!(run(&mut a, "DELETE FROM t WHERE id > 1 RETURNING v"), ["3", "4"], "{isolation}");
+        assert_eq!(run(&mut a, "DELETE FROM u WHERE id > 1 RETURNING v"), ["3", "4"], "{isolation}");
     }
 }
