@@ -23,6 +23,7 @@
 
 use super::tokens::{ends_a_list, is, is_any, word};
 use super::{element, grouping, join_alias, whole_row};
+use crate::SqlError;
 use crate::identifier::keyword::{self, Category};
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
@@ -699,39 +700,52 @@ fn bound_end(tokens: &[TokenWithSpan], start: usize) -> Option<usize> {
 }
 
 /// Writes BETWEEN SYMMETRIC out: between the bounds in either order. Takes what marks an empty select list out of it. Makes calls of [`CALLS`].
-pub(super) fn mend<T: VisitMut>(node: &mut T) {
-    let _ = node.visit(&mut Mend);
+///
+/// # Errors
+/// Those of aliases of joins: names that are twice, or not there.
+pub(super) fn mend<T: VisitMut>(node: &mut T) -> Result<(), SqlError> {
+    match node.visit(&mut Mend) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+fn or_break(done: Result<(), SqlError>) -> ControlFlow<SqlError> {
+    match done {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
 }
 
 struct Mend;
 
 impl VisitorMut for Mend {
-    type Break = ();
+    type Break = SqlError;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        join_alias::resolve_order(query);
-        ControlFlow::Continue(())
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        or_break(join_alias::resolve_order(query))
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
         let is_mark =
             |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == NOTHING);
         select.projection.retain(|item| !is_mark(item));
-        join_alias::resolve(select);
-        ControlFlow::Continue(())
+        or_break(join_alias::resolve(select))
     }
 
-    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<()> {
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<SqlError> {
         match statement {
             Statement::Update(update) => {
                 update.assignments.iter_mut().for_each(element::mend);
-                join_alias::resolve_written(update, |update| match &mut update.from {
+                return or_break(join_alias::resolve_written(update, |update| match &mut update.from {
                     Some(UpdateTableFromKind::AfterSet(tables)) => tables,
                     _ => &mut [],
-                });
+                }));
             }
             Statement::Delete(delete) => {
-                join_alias::resolve_written(delete, |delete| delete.using.as_deref_mut().unwrap_or_default());
+                return or_break(join_alias::resolve_written(delete, |delete| {
+                    delete.using.as_deref_mut().unwrap_or_default()
+                }));
             }
             Statement::Insert(insert) => {
                 if let Some(OnInsert::OnConflict(conflict)) = &mut insert.on
@@ -745,7 +759,7 @@ impl VisitorMut for Mend {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
             // The name of a field is one, whatever word it is.
             for access in access_chain {
@@ -772,7 +786,7 @@ impl VisitorMut for Mend {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         if let Expr::Between { expr: value, negated, low, high } = expr
             && let Some(bound) = marked(low)
         {

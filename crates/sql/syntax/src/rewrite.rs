@@ -34,7 +34,7 @@ pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
     let mut statement = r.library_statement(tokens)?;
     if marked {
         super::passed(r.at - start)?;
-        reshape::mend(&mut statement);
+        reshape::mend(&mut statement)?;
     }
     let allowed =
         matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));

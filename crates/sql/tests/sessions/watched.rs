@@ -193,7 +193,10 @@ fn the_time_of_a_statement_goes_on_when_it_is_repeated() {
     let (kv, by) = (MemoryKv::new(), Arc::new(Mutex::new(None)));
     let db = open(Contended { kv: kv.clone(), by: by.clone() });
     let (mut a, b) = (session(&db), session(&db));
-    run(&mut a, "CREATE TABLE t (a int); SET default_transaction_isolation = serializable; SET statement_timeout = '100ms'");
+    run(
+        &mut a,
+        "CREATE TABLE t (a int); SET default_transaction_isolation = serializable; SET statement_timeout = '100ms'",
+    );
     *by.lock().unwrap() = Some(b);
     assert_eq!(state_of(&mut a, "INSERT INTO t SELECT count(*) FROM t"), "57014");
     drop(by.lock().unwrap().take());

@@ -15,6 +15,7 @@ pub mod insert;
 pub mod located;
 pub mod locked;
 pub mod loops;
+mod merged;
 pub mod modify;
 pub mod parts;
 pub mod refusal;
@@ -138,17 +139,17 @@ pub fn row_inserter(
 /// # Errors
 /// PostgreSQL's binding errors (42P01, 42703, 42804, ...); 0A000 for what neither path can do.
 pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
-    let planned = match parts::with_of(statement) {
-        Some((query, with)) => parts::prepare(query, with, text, context),
-        None => {
-            let planned = settled(direct::plan(statement, context), direct::may_run_in_engine(statement));
-            let again = |plan| again::or_again(plan, || statement.clone(), context, crate::engine::prepare);
-            planned
-                .map(|planned| planned.map(again))
-                .unwrap_or_else(|| crate::engine::prepare(statement, text, context))
-        }
-    };
-    or_without_locks(planned, statement, || text.into(), context)
+    or_without_locks(as_it_is(statement, text, context), statement, || text.into(), context)
+}
+
+/// Plans a statement with its locks where they stand.
+fn as_it_is(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
+    if let Some((query, with)) = parts::with_of(statement) {
+        return parts::prepare(query, with, text, context);
+    }
+    let planned = settled(direct::plan(statement, context), direct::may_run_in_engine(statement));
+    let again = |plan| again::or_again(plan, || statement.clone(), context, crate::engine::prepare);
+    planned.map(|planned| planned.map(again)).unwrap_or_else(|| crate::engine::prepare(statement, text, context))
 }
 
 /// Plans a query inside of a statement by itself. It is taken apart meanwhile, and afterwards what it was.
@@ -185,9 +186,25 @@ fn or_without_locks(
 ) -> Result<Arc<dyn Plan>, SqlError> {
     match planned {
         Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
-            if let Some(tables) = locked::through(statement, context)? {
-                return prepare(&tables, &tables.to_string(), context);
-            }
+            // Once: what is refused again would be asked again.
+            let Some(tables) = locked::through(statement, context)? else {
+                return with_lifted_locks(Err(error), statement, text, context);
+            };
+            let text = tables.to_string();
+            with_lifted_locks(as_it_is(&tables, &text, context), &tables, || text.clone(), context)
+        }
+        planned => planned,
+    }
+}
+
+fn with_lifted_locks(
+    planned: Result<Arc<dyn Plan>, SqlError>,
+    statement: &Statement,
+    text: impl FnOnce() -> String,
+    context: &PlanContext,
+) -> Result<Arc<dyn Plan>, SqlError> {
+    match planned {
+        Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
             let lifted = parts::lift_locks(statement, &context.pace)?;
             let Some((query, with)) = lifted.as_ref().and_then(parts::with_of) else { return Err(error) };
             parts::prepare(query, with, &text(), context).map_err(|_| error)
