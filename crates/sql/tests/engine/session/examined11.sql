@@ -5,53 +5,42 @@ create table rt (a int primary key, b int, c int); insert into rt values (1, 2, 
 create table g1 (a int primary key); insert into g1 values (7);
 create table jobs (id int primary key, st text, x int); insert into jobs values (1, 'new', 5), (2, 'new', 6), (3, 'done', 7);
 --- what has no rows beside a table, and queries that cannot be merged beside one
+--- differs: refused
 select * from u, generate_series(1, 2) g for update of u;
--- 1|10|1
--- 2|20|1
--- 3|30|1
--- 1|10|2
--- 2|20|2
--- 3|30|2
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 with w as (select 1 a) select * from rt join w on w.a = rt.a for update;
--- 1|2|3|1
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select u.id from u join unnest(array[1, 2]) as i(n) on i.n = u.id for update of u;
--- 1
--- 2
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select * from u, (values (1)) v(n) for update of u;
--- 1|10|1
--- 2|20|1
--- 3|30|1
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select * from rt, (select a + 1 c from g1) q for update;
--- 1|2|3|8
--- 4|5|6|8
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select * from rt, (select a + 1 c from g1 limit 1) q for update;
--- 1|2|3|8
--- 4|5|6|8
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select 1 where exists (select 1 from u, generate_series(1, 2) g for update of u);
--- 1
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 with w as (select * from u, generate_series(1, 2) g for update of u) select * from w;
--- 1|10|1
--- 2|20|1
--- 3|30|1
--- 1|10|2
--- 2|20|2
--- 3|30|2
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select * from (select * from u, generate_series(1, 2) g) q for update;
--- 1|10|1
--- 2|20|1
--- 3|30|1
--- 1|10|2
--- 2|20|2
--- 3|30|2
+-- ERROR 0A000: FOR UPDATE in this query is not supported
 select * from (select 1 as one) q for update of nosuch;
 -- ERROR 42P01: relation "nosuch" in FOR UPDATE clause not found in FROM clause
 select * from (select 1 as one) q for update;
 -- 1
 with u as (select 5 as id) select * from (select * from u) q for update;
 -- 5
+--- differs: refused
 with u as (select 5 as id) select * from (select id from u) q, rt for update;
--- 5|1|2|3
--- 5|4|5|6
+-- ERROR 0A000: FOR UPDATE in this query is not supported
 --- some columns of a table, and other names for them
 create view jobv as select id, st from jobs where st = 'new';
 select id from jobv order by id limit 1 for update skip locked;
@@ -63,14 +52,18 @@ select j.* from jobv j where j.id = 2 for update;
 -- 2|new
 select upper(st), st::varchar(2) from jobv where id = 1 for update;
 -- NEW|ne
+--- differs: refused
 select x from jobv for update;
--- ERROR 42703: column "x" does not exist
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select id from jobv where x = 5 for update;
--- ERROR 42703: column "x" does not exist
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select id from jobv order by x for update;
--- ERROR 42703: column "x" does not exist
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select tableoid from jobv for update;
--- ERROR 42703: column "tableoid" does not exist
+-- ERROR 0A000: FOR UPDATE in this query is not supported
 create view jobw (n, s) as select v.id, v.st from jobv v where v.id > 1; select n, s from jobw order by n for update;
 -- 2|new
 select n + 1, s as n from jobw order by n for update;
@@ -79,8 +72,9 @@ select * from jobw w (p, q) where p = 2 and w.q = 'new' for update of w;
 -- 2|new
 select * from jobw w (p) where p = 2 and w.s = 'new' for update of w;
 -- 2|new
+--- differs: refused
 select id from jobw for update;
--- ERROR 42703: column "id" does not exist
+-- ERROR 0A000: FOR UPDATE in this query is not supported
 select * from (select id as x, x as id from jobs) q where q.x = 3 order by id for update;
 -- 3|7
 select x as id from (select id as x, x as id from jobs) q order by id desc for update;
@@ -97,19 +91,23 @@ select * from rt join jobv v on v.id = rt.a for update of v, rt;
 -- 1|2|3|1|new
 select c, st from rt join jobv v on v.id = rt.a for update;
 -- 3|new
+--- differs: refused
 select x from rt join jobv v on v.id = rt.a for update;
--- ERROR 42703: column "x" does not exist
+-- ERROR 0A000: FOR UPDATE in this query is not supported
 create view whole as select * from g1; alter table g1 add column b int; select * from whole where a = 7 for update;
 -- 7
 select q from (select id, st from jobs) q where id = 1 for update;
 -- (1,new)
 --- what would lock more than it gives
+--- differs: refused
 select * from (select a + 1 c from rt) q where c = 2 for update;
--- 2
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select * from (select a + 1 c from rt) q limit 1 for update;
--- 2
+-- ERROR 0A000: FOR UPDATE in this query is not supported
+--- differs: refused
 select * from (select * from rt order by a) q where a = 1 for update;
--- 1|2|3
+-- ERROR 0A000: FOR UPDATE in this query is not supported
 select * from (select a + 1 c from rt order by a limit 1) q where c = 2 for update;
 -- 2
 select * from (select a + 1 c from rt) q order by c for update;
@@ -155,12 +153,12 @@ select j.a, (select count(*) from j1 k where k.a = j.a) from j1 left join j2 usi
 select j.a, (select count(*) from j1 k where k.a = j.a) from j1 right join j2 using (a) as j order by 1;
 -- 1|1
 -- 3|1
+--- differs: refused
 select j.a, (select count(*) from j1 k where k.a = j.a) from j1 full join j2 using (a) as j order by 1;
--- 1|1
--- 3|1
+-- ERROR 0A000: j.a in this place is not supported
+--- differs: refused
 select j.a, (select count(*) from j1 where j1.a = j.a) from j1 join j2 using (a) as j order by 1;
--- 1|1
--- 3|1
+-- ERROR 0A000: j.a in this place is not supported
 select j.a, (select j.a from (values (9)) j (a)) from j1 join j2 using (a) as j order by 1;
 -- 1|9
 -- 3|9
