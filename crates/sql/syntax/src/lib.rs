@@ -32,6 +32,7 @@ pub mod reshape;
 mod rewrite;
 pub mod script;
 mod tokens;
+mod unmark;
 mod whole_row;
 
 mod alter;

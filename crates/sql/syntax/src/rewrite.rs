@@ -6,7 +6,7 @@ use super::ddl::Ddl;
 use super::name::Name;
 use super::reader::{Reader, word_of};
 use super::{Inference, Overriding};
-use super::{reach, reshape, tokens};
+use super::{reach, reshape, tokens, unmark};
 use crate::SqlError;
 use sqlparser::ast::{LockClause, LockType, ObjectName, Query, SetExpr, Statement};
 use sqlparser::keywords::Keyword;
@@ -34,7 +34,7 @@ pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
     let mut statement = r.library_statement(tokens)?;
     if marked {
         super::passed(r.at - start)?;
-        reshape::mend(&mut statement)?;
+        unmark::mend(&mut statement)?;
     }
     let allowed =
         matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));

@@ -19,7 +19,7 @@ use super::reduce::reduced;
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr, item_of};
 use super::take::{Clause, call_expr, function_name, list_args};
 use super::types::{cast_expr, common};
-use crate::catalog::{Oid, Relation};
+use crate::catalog::{Oid, Relation, snapshot};
 use crate::expr::hidden_relation;
 use crate::identifier::fold;
 use crate::internal;
@@ -611,11 +611,7 @@ impl Binder<'_> {
         }
         let catalog = &self.context.catalog;
         let Some(relation) = oid.map(|oid| catalog.relation_by_id(oid)).transpose()?.flatten() else { return Ok(None) };
-        let id = match relation.as_ref() {
-            Relation::Table(table) => table.schema,
-            Relation::View(view) => view.schema,
-            Relation::Sequence(sequence) => sequence.schema,
-        };
+        let id = snapshot::schema_of(&relation);
         Ok(catalog.schemas()?.into_iter().find(|schema| schema.id == id).map(|schema| schema.name))
     }
 
