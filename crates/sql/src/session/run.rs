@@ -129,6 +129,8 @@ impl Session {
             if !(alone || savepoint.is_some()) || self.backend.effects.is_final() || !out.rewind(mark) {
                 return Err(e);
             }
+            // However often it is repeated, it has the time that its client has given it.
+            self.patience().check(|| self.db.kv.monotonic_us())?;
             self.backend.effects.take();
             self.met_conflict = true;
             portal.state = PortalState::Ready;

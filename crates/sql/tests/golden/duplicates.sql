@@ -1,8 +1,8 @@
-# A unique key of an open block that somebody else has inserted by the time it commits: 23505, as its INSERT would have said.
+# A unique key of an open block that somebody else has inserted by the time it commits: 23505, as its INSERT would have said. (COPY locks no keys; INSERT and UPDATE wait.)
 
 CREATE TABLE uq (id serial PRIMARY KEY, k text UNIQUE, n numeric(6,2));
 CREATE UNIQUE INDEX folded ON uq (lower(k), n);
-CREATE TABLE moved (id int PRIMARY KEY, k int UNIQUE);
+CREATE TABLE moved (id int PRIMARY KEY, k int UNIQUE, n int);
 INSERT INTO moved VALUES (1, 1), (2, 2);
 ----
 CREATE TABLE
@@ -16,9 +16,12 @@ BEGIN
 INSERT 0 1
 (in block)
 
-[b] INSERT INTO uq (k) VALUES ('a');
+[b] \copy
+COPY uq (k) FROM STDIN
+a
 ----
-INSERT 0 1
+(copy in, 1 columns)
+COPY 1
 
 # Statements that come afterwards, with newer snapshots, change nothing about it.
 SELECT count(*) FROM moved; COMMIT;
@@ -50,9 +53,12 @@ SELECT 0
 INSERT 0 1
 (in block)
 
-[b] INSERT INTO uq (k) VALUES ('c');
+[b] \copy
+COPY uq (k) FROM STDIN
+c
 ----
-INSERT 0 1
+(copy in, 1 columns)
+COPY 1
 
 COMMIT;
 ----
@@ -91,9 +97,12 @@ BEGIN
 INSERT 0 1
 (in block)
 
-[b] INSERT INTO uq (k, n) VALUES ('e', 1.50);
+[b] \copy
+COPY uq (k, n) FROM STDIN
+e	1.50
 ----
-INSERT 0 1
+(copy in, 2 columns)
+COPY 1
 
 COMMIT;
 ----
@@ -108,9 +117,12 @@ BEGIN
 UPDATE 1
 (in block)
 
-[b] UPDATE moved SET k = 9 WHERE id = 2;
+[b] \copy
+COPY moved (id, k) FROM STDIN
+3	9
 ----
-UPDATE 1
+(copy in, 2 columns)
+COPY 1
 
 COMMIT;
 ----
@@ -124,9 +136,12 @@ BEGIN
 UPDATE 1
 (in block)
 
-[b] INSERT INTO moved VALUES (7, 70);
+[b] \copy
+COPY moved (id, k) FROM STDIN
+7	70
 ----
-INSERT 0 1
+(copy in, 2 columns)
+COPY 1
 
 COMMIT;
 ----
@@ -144,9 +159,12 @@ ROLLBACK
 INSERT 0 1
 (in block)
 
-[b] INSERT INTO moved VALUES (30, 32);
+[b] \copy
+COPY moved (id, k) FROM STDIN
+30	32
 ----
-INSERT 0 1
+(copy in, 2 columns)
+COPY 1
 
 COMMIT;
 ----
@@ -162,7 +180,7 @@ INSERT 0 0
 INSERT 0 1
 (in block)
 
-[b] UPDATE moved SET k = 52 WHERE id = 2;
+[b] UPDATE moved SET n = 52 WHERE id = 2;
 ----
 UPDATE 1
 
@@ -183,7 +201,8 @@ SELECT id, k FROM moved ORDER BY id;
 ----
 id:int4 | k:int4
 1 | 1
-2 | 52
+2 | 2
+3 | 9
 7 | 70
 30 | 32
-SELECT 4
+SELECT 5

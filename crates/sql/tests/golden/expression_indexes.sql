@@ -350,9 +350,12 @@ BEGIN
 INSERT 0 1
 (in block)
 
-[b] INSERT INTO words VALUES (2, 'ONE', 2);
+[b] \copy
+COPY words FROM STDIN
+2	ONE	2
 ----
-INSERT 0 1
+(copy in, 3 columns)
+COPY 1
 
 [a] COMMIT;
 ----

@@ -342,9 +342,12 @@ BEGIN
 INSERT 0 1
 (in block)
 
-[a] UPDATE meet SET k = 'z', live = true WHERE id = 2;
+[a] \copy
+COPY meet FROM STDIN
+6	z	t
 ----
-UPDATE 1
+(copy in, 3 columns)
+COPY 1
 
 [b] COMMIT;
 ----

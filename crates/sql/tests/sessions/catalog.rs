@@ -421,9 +421,11 @@ fn who_waits_for_another_is_waited_for() {
     }
     let mut b = b;
     let change = thread::spawn(move || state_of(&mut b, "ALTER TABLE p ADD COLUMN w int"));
-    // Longer than anybody takes for a circle.
-    thread::sleep(std::time::Duration::from_millis(1300));
-    assert!(!change.is_finished(), "it waits");
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER%'";
+    while run(&mut session(&db), waiting) == ["0"] {
+        assert!(!change.is_finished(), "it waits");
+        thread::yield_now();
+    }
     run(&mut slow, "COMMIT");
     assert_eq!(a.join().expect("the block"), ["00000", "00000"]);
     assert_eq!(change.join().expect("the change"), "00000");
