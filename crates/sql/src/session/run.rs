@@ -113,7 +113,7 @@ impl Session {
         how: How,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
-        let mark = out.mark();
+        let (mark, until_us) = (out.mark(), self.deadline.until_us());
         let repeatable = matches!(portal.state, PortalState::Ready);
         (self.met_conflict, self.waited_for_users) = (false, 0);
         for attempt in 1..STATEMENT_ATTEMPTS_MAX {
@@ -129,7 +129,8 @@ impl Session {
             if !(alone || savepoint.is_some()) || self.backend.effects.is_final() || !out.rewind(mark) {
                 return Err(e);
             }
-            // However often it is repeated, it has the time that its client has given it.
+            // However often it is repeated, it has the time that its client has given it; a commit that was refused has cleared that.
+            self.deadline.set(until_us);
             self.patience().check(|| self.db.kv.monotonic_us())?;
             self.backend.effects.take();
             self.met_conflict = true;
