@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::disallowed_methods)]
 
 #[path = "../tests/direct/free.rs"]
+#[allow(dead_code)]
 mod free;
 #[path = "../tests/direct/world.rs"]
 #[allow(dead_code)]

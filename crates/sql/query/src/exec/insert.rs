@@ -266,7 +266,8 @@ impl Run<'_> {
         let mut locked = false;
         match self.context.claims.as_deref() {
             Some(claims) if !claims.are_lone() => {
-                if self.hold_takers(claims, target, conflict, &image, &row)? && update.is_none() {
+                let taken = self.hold_takers(claims, target, conflict, &image, &row)?;
+                if taken && update.is_none() {
                     return Ok(());
                 }
             }

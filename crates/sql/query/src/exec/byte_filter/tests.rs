@@ -91,9 +91,9 @@ fn column(place: usize) -> Box<Expr> {
 }
 
 /// A date as a timestamp.
-fn stamp(expr: Box<Expr>) -> Box<Expr> {
+fn stamp(expr: Expr) -> Box<Expr> {
     let function = by_name(MIDNIGHT)[0];
-    Box::new(Expr::Call { function, args: vec![*expr], types: vec![SqlType::Date], ty: SqlType::Timestamp(None) })
+    Box::new(Expr::Call { function, args: vec![expr], types: vec![SqlType::Date], ty: SqlType::Timestamp(None) })
 }
 
 fn compared_as(ty: &SqlType) -> SqlType {
@@ -120,7 +120,7 @@ fn condition() -> impl Strategy<Value = Expr> {
     let date = TYPES.iter().position(|ty| *ty == SqlType::Date).unwrap_or_default();
     let midnight = (op(), value(&SqlType::Timestamp(None)), any::<bool>()).prop_map(move |(op, with, constant)| {
         let right = if constant { Box::new(Expr::Literal(with, SqlType::Timestamp(None))) } else { column(date + 1) };
-        Expr::Compare { op, ty: SqlType::Timestamp(None), left: stamp(column(date)), right }
+        Expr::Compare { op, ty: SqlType::Timestamp(None), left: stamp(*column(date)), right }
     });
     let within = (0..2 * count, any::<bool>()).prop_flat_map(move |(place, negated)| {
         let place = if matches!(TYPES[place % count], SqlType::Numeric(_)) { 0 } else { place };
