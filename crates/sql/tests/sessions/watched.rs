@@ -77,22 +77,16 @@ fn snapshots_are_shown_with_who_holds_them() {
     assert_eq!(run(&mut other, "SELECT is_oldest FROM timeball_internal.snapshots"), ["t"]);
 }
 
-/// Another session asks whenever a transaction begins beside the statement that it watches.
-struct Watched {
+/// Something is done beside each transaction: after it has begun.
+struct Beside<F> {
     kv: MemoryKv,
-    by: Arc<Mutex<Option<Session>>>,
-    seen: Arc<Mutex<Vec<String>>>,
+    then: F,
 }
-impl Kv for Watched {
+impl<F: Fn() + Send + Sync + 'static> Kv for Beside<F> {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
-        if let Ok(mut by) = self.by.try_lock()
-            && let Some(by) = by.as_mut()
-        {
-            let question = "SELECT relid = 't'::regclass, index_relid > 0, command, phase, tuples_total, tuples_done, blocks_total,
-                (datname, lockers_total, partitions_done) FROM pg_stat_progress_create_index";
-            self.seen.lock().unwrap().extend(run(by, question));
-        }
-        self.kv.begin(options)
+        let begun = self.kv.begin(options);
+        (self.then)();
+        begun
     }
     fn unique_id(&self) -> u64 {
         self.kv.unique_id()
@@ -108,11 +102,27 @@ impl Kv for Watched {
     }
 }
 
+/// Done by a session that is there for it, but not beside its own transactions.
+fn by_another(by: &Mutex<Option<Session>>, done: impl FnOnce(&mut Session)) {
+    if let Ok(mut by) = by.try_lock()
+        && let Some(by) = by.as_mut()
+    {
+        done(by);
+    }
+}
+
 #[test]
 fn others_see_how_far_an_index_and_a_copy_are() {
     const ROWS: usize = 40_000;
-    let (by, seen) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
-    let db = open(Watched { kv: MemoryKv::new(), by: by.clone(), seen: seen.clone() });
+    let (by, seen) = (Arc::new(Mutex::new(None::<Session>)), Arc::new(Mutex::new(Vec::new())));
+    let asks = {
+        let (by, seen) = (by.clone(), seen.clone());
+        let question =
+            "SELECT relid = 't'::regclass, index_relid > 0, command, phase, tuples_total, tuples_done, blocks_total,
+            (datname, lockers_total, partitions_done) FROM pg_stat_progress_create_index";
+        move || by_another(&by, |by| seen.lock().unwrap().extend(run(by, question)))
+    };
+    let db = open(Beside { kv: MemoryKv::new(), then: asks });
     let (mut a, mut b) = (session(&db), session(&db));
     run(&mut a, "CREATE TABLE t (a int, b int)");
     run(&mut a, "BEGIN; TRUNCATE t");
@@ -157,41 +167,21 @@ fn a_text_is_seen_before_it_is_read() {
     assert_eq!(seen(&mut two), ["active|SELECT nowhere"]);
 }
 
-/// Whenever a transaction has begun, another session commits what will refuse it, and time passes.
-struct Contended {
-    kv: MemoryKv,
-    by: Arc<Mutex<Option<Session>>>,
-}
-impl Kv for Contended {
-    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
-        let begun = self.kv.begin(options);
-        if let Ok(mut by) = self.by.try_lock()
-            && let Some(by) = by.as_mut()
-        {
-            run(by, "INSERT INTO t VALUES (1)");
-            self.kv.advance_us(40_000);
-        }
-        begun
-    }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
-    }
-}
-
 /// A statement that is begun anew has what is left of its time, not all of it again.
 #[test]
 fn the_time_of_a_statement_goes_on_when_it_is_repeated() {
-    let (kv, by) = (MemoryKv::new(), Arc::new(Mutex::new(None)));
-    let db = open(Contended { kv: kv.clone(), by: by.clone() });
+    let (kv, by) = (MemoryKv::new(), Arc::new(Mutex::new(None::<Session>)));
+    // Another session commits what will refuse it, and time passes.
+    let contends = {
+        let (kv, by) = (kv.clone(), by.clone());
+        move || {
+            by_another(&by, |by| {
+                run(by, "INSERT INTO t VALUES (1)");
+                kv.advance_us(40_000);
+            });
+        }
+    };
+    let db = open(Beside { kv, then: contends });
     let (mut a, b) = (session(&db), session(&db));
     run(
         &mut a,
