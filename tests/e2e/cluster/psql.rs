@@ -71,11 +71,16 @@ fn demonstration() -> Option<(Demo, Vec<Shown>)> {
     let (demo, nodes) = Demo::start();
     lines(&nodes[0], "", "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0);");
     for node in &nodes {
-        let script = "SET timeball.consistency = 'stale'; SELECT v FROM t;";
-        until("the past has it", || {
-            let output = run(node, "", script);
-            (output.status.success() && output.stdout == b"0\n").then_some(())
-        });
+        // The freshest past that is here, and a past of some seconds ago, which has the table later.
+        for past in [
+            "SET timeball.consistency = 'stale'; SELECT v FROM t;",
+            "SELECT v FROM t AS OF SYSTEM TIME follower_read_timestamp();",
+        ] {
+            until("the past has it", || {
+                let output = run(node, "", past);
+                (output.status.success() && output.stdout == b"0\n").then_some(())
+            });
+        }
     }
     Some((demo, nodes))
 }

@@ -118,7 +118,8 @@ fn operands_that_are_copied_do_not_grow_without_end() {
         context.pace = Pace::default();
         let error = plan(&nest([before, open, inner, close, after], 60), &context).unwrap_err();
         assert_eq!(error.state.as_str(), "54001", "{open}");
-        assert!(context.pace.steps() < 1_000, "{open}: {} steps", context.pace.steps());
+        // The direct path binds it, gives it back, and the engine binds it again: some 600 steps each, where copies without end took 2^60.
+        assert!(context.pace.steps() < 2_000, "{open}: {} steps", context.pace.steps());
         context.pace = Pace::default();
         plan(&nest([before, open, inner, close, after], 10), &context).unwrap();
     }
