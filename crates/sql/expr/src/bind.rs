@@ -8,7 +8,9 @@ use super::{Expr, Parameters, Scope, bind_function, bind_operator, resolve};
 use crate::syntax::depth;
 use crate::syntax::forms::{no_fields_here, spread};
 use crate::types::EvalSettings;
-use crate::types::{CastKind, Field, Interval, IntervalModifier, Numeric, ObjectNames, SqlType, Value, cannot_cast};
+use crate::types::{
+    CastKind, Field, Interval, IntervalModifier, Numeric, ObjectNames, SqlType, Value, cannot_cast, fits_dimensions,
+};
 use crate::work::Pace;
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
@@ -432,6 +434,9 @@ impl Binder<'_> {
                 }
                 _ => return Err(SqlError::unsupported("a field of a composite value").into()),
             }
+        }
+        if matches!(array.ty(), SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector) {
+            fits_dimensions(bounds.len())?;
         }
         match array.ty() {
             SqlType::Array(element) if !is_slice => self.element_of(array, *element, &bounds),

@@ -162,6 +162,7 @@ impl<'a> Run<'a> {
             overriding: None,
             inference: None,
             locates: false,
+            keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
         }

@@ -11,11 +11,11 @@ use crate::engine::journal::{Notes, names_of, place_of_item};
 use crate::identifier::{fold, is_bare};
 use crate::syntax::marks::written;
 use crate::syntax::view::{column_label, query_of};
-use crate::syntax::{Command, Name};
+use crate::syntax::{Command, Name, tree};
 use crate::{Attempt, SqlError};
 use sqlparser::ast::{
-    self, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
-    Statement, TableAlias, TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,
+    self, Expr, Ident, JoinConstraint, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement,
+    TableAlias, TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,
 };
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -148,18 +148,8 @@ impl Rewriter<'_> {
         };
         nested(&mut table.relation);
         for join in &mut table.joins {
-            use JoinOperator as J;
             nested(&mut join.relation);
-            let (J::Join(constraint)
-            | J::Inner(constraint)
-            | J::Left(constraint)
-            | J::LeftOuter(constraint)
-            | J::Right(constraint)
-            | J::RightOuter(constraint)
-            | J::FullOuter(constraint)) = &mut join.join_operator
-            else {
-                continue;
-            };
+            let Some(constraint) = tree::constraint_mut(&mut join.join_operator) else { continue };
             if let JoinConstraint::Natural = constraint
                 && let Some(names) = self.notes.naturals.get(&place_of_item(&join.relation))
             {

@@ -534,6 +534,9 @@ impl Session {
             if active.statements == 0 && self.block == Block::None { active.began_us } else { self.statement_began_us };
         self.start_deadline();
         let modes = self.shown_modes();
+        if let Some(cursors) = self.portals.to_show() {
+            *self.backend.cursors.lock() = cursors;
+        }
         let memory = self.db.budget(self.settings.query_memory_bytes);
         work::use_memory(&memory);
         let statement = Statement {
@@ -719,7 +722,6 @@ impl Session {
         self.modes = syntax::Modes::default();
         self.deferred.set_modes(Modes::default());
         self.block_began_us = None;
-        self.deadline.clear();
         self.portals.end_transaction(true);
     }
 

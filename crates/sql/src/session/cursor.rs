@@ -115,6 +115,7 @@ impl Session {
             live: false,
             hold: false,
             kept: false,
+            declared: None,
         };
         inner.plan = matches!(inner.state, PortalState::Running(..) | PortalState::Buffered(..)).then_some(plan);
         let outcome = self.run_retrying(&mut inner, how, out)?;
@@ -155,7 +156,8 @@ impl Session {
         }
         let mut params = Vec::with_capacity(types.len());
         for (argument, ty) in arguments.iter().zip(&types) {
-            params.push(self.constant(argument, ty)?);
+            let value = self.constant(argument, ty).map_err(|error| of_argument(error, params.len() + 1))?;
+            params.push(value);
         }
         Ok((plan, params))
     }
@@ -259,6 +261,8 @@ impl Session {
             active.untouched &= !live;
             active.statements += 1;
         }
+        // As with PostgreSQL, all that the client sent with it.
+        let text = self.backend.activity().query.unwrap_or_else(|| prepared.text.clone());
         let portal = Portal {
             prepared,
             params,
@@ -274,6 +278,7 @@ impl Session {
             live,
             hold,
             kept: false,
+            declared: Some((text, self.statement_began_us)),
         };
         self.portals.put(name, portal)?;
         self.end_lone(how)?;
@@ -485,4 +490,14 @@ impl Session {
 
 fn unknown_cursor(name: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+}
+
+/// The error of an argument that is of a type that cannot be cast, in PostgreSQL's words.
+fn of_argument(error: SqlError, number: usize) -> SqlError {
+    let types = error.message.strip_prefix("cannot cast type ").and_then(|types| types.split_once(" to "));
+    let Some((from, to)) = types.filter(|_| error.state == SqlState::CANNOT_COERCE) else { return error };
+    let message = format!("parameter ${number} of type {from} cannot be coerced to the expected type {to}");
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+        .hint("You will need to rewrite or cast the expression.")
+        .with(|told| told.position = error.position)
 }

@@ -166,6 +166,7 @@ impl Session {
         for (index, (bytes, ty)) in params.iter().zip(types).enumerate() {
             values.push(self.read_parameter(index, *bytes, ty, format_of(param_formats, index)?)?);
         }
+        let declared = (!name.is_empty()).then(|| (prepared.text.clone(), self.statement_began_us));
         let portal = Portal {
             prepared,
             params: values,
@@ -181,6 +182,7 @@ impl Session {
             live: false,
             hold: false,
             kept: false,
+            declared,
         };
         self.portals.put(name, portal)
     }
@@ -304,7 +306,11 @@ impl Session {
     /// The commit's.
     pub fn sync(&mut self) -> Result<(), SqlError> {
         if self.block == Block::None && self.active.is_some() {
-            return self.with_limits(|session| session.commit().map_err(|e| session.name_row(e)));
+            return self.with_limits(|session| {
+                let done = session.commit().map_err(|e| session.name_row(e));
+                session.deadline.clear();
+                done
+            });
         }
         if self.block == Block::None {
             // What was bound and not run needs no transaction to end.

@@ -177,7 +177,7 @@ impl Drop for Session {
         stack::roomy(|| {
             self.drop_active();
             (self.copy, self.rest, self.unnamed) = (None, None, None);
-            self.portals = Portals::default();
+            self.portals = Portals::none_left();
             self.prepared.clear();
         });
         self.backend.leave();

@@ -6,6 +6,7 @@ use crate::context::MemoryBudget;
 use crate::exec::sort::{Reserved, row_bytes};
 use crate::output::Field;
 use crate::plan::{Plan, RowSource};
+use crate::sessions::OpenCursor;
 use crate::syntax::command::Direction;
 use crate::types::{Row, SqlType, Value, heap_bytes};
 use crate::{SqlError, SqlState};
@@ -39,6 +40,8 @@ pub(super) struct Portal {
     pub(super) hold: bool,
     /// WITH HOLD, and its transaction has committed.
     pub(super) kept: bool,
+    /// What it was declared by, and when (microseconds since 2000): what `pg_cursors` shows; `None` of what has no name.
+    pub(super) declared: Option<(Arc<str>, i64)>,
 }
 
 /// How far a portal has run.
@@ -150,9 +153,15 @@ pub(super) struct Portals {
     held: usize,
     /// Of the named ones that are here.
     bytes: usize,
+    /// Whether there may be others than when they were shown last.
+    changed: bool,
 }
 
 impl Portals {
+    /// None, where there may have been some.
+    pub(super) fn none_left() -> Self {
+        Portals { changed: true, ..Portals::default() }
+    }
     pub(super) fn get(&self, name: &str) -> Option<&Portal> {
         if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) }
     }
@@ -199,11 +208,13 @@ impl Portals {
         }
         self.held += usize::from(portal.hold);
         self.bytes += portal.bytes();
+        self.changed = true;
         self.named.insert(name.into(), portal);
         Ok(())
     }
     pub(super) fn close(&mut self, name: &str) -> bool {
         let portal = self.take(name);
+        self.changed = true;
         self.held -= usize::from(portal.as_ref().is_some_and(|p| p.hold));
         portal.is_some()
     }
@@ -222,7 +233,17 @@ impl Portals {
         self.held = self.named.values().filter(|p| p.hold).count();
         self.count();
     }
+    /// Those with names, for others to see, if they may have changed since this was asked.
+    pub(super) fn to_show(&mut self) -> Option<Vec<OpenCursor>> {
+        let shown = |(name, portal): (&String, &Portal)| {
+            let (statement, began_us) = portal.declared.clone()?;
+            let is_scrollable = portal.cursor && portal.direction != Direction::Forward;
+            Some(OpenCursor { name: name.clone(), statement, is_holdable: portal.hold, is_scrollable, began_us })
+        };
+        std::mem::take(&mut self.changed).then(|| self.named.iter().filter_map(shown).collect())
+    }
     fn count(&mut self) {
+        self.changed = true;
         self.bytes = self.named.values().map(Portal::bytes).sum();
     }
     pub(super) fn has_held(&self) -> bool {

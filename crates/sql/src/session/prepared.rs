@@ -259,6 +259,7 @@ impl Session {
             overriding: planned.overriding,
             inference: planned.inference.clone(),
             locates: false,
+            keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
         };
@@ -283,6 +284,7 @@ impl Session {
             overriding: None,
             inference: None,
             locates: false,
+            keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
         })

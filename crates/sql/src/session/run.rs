@@ -113,7 +113,7 @@ impl Session {
         how: How,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
-        let (mark, until_us) = (out.mark(), self.deadline.until_us());
+        let mark = out.mark();
         let repeatable = matches!(portal.state, PortalState::Ready);
         (self.met_conflict, self.waited_for_users) = (false, 0);
         for attempt in 1..STATEMENT_ATTEMPTS_MAX {
@@ -129,8 +129,7 @@ impl Session {
             if !(alone || savepoint.is_some()) || self.backend.effects.is_final() || !out.rewind(mark) {
                 return Err(e);
             }
-            // However often it is repeated, it has the time that its client has given it; a commit that was refused has cleared that.
-            self.deadline.set(until_us);
+            // However often it is repeated, it has the time that its client has given it.
             self.patience().check(|| self.db.kv.monotonic_us())?;
             self.backend.effects.take();
             self.met_conflict = true;
@@ -188,11 +187,9 @@ impl Session {
     /// Begins the transaction anew; a block stays open.
     pub(super) fn restart(&mut self) {
         let block = (self.block, self.modes.clone(), self.block_began_us);
-        let until_us = self.deadline.until_us();
+        // The client waits for one statement, however often it is begun: its deadline stays.
         self.drop_to_begin_again();
         (self.block, self.modes, self.block_began_us) = block;
-        // The client waits for one statement, however often it is begun.
-        self.deadline.set(until_us);
         self.start_deadline();
     }
 

@@ -77,6 +77,7 @@ impl Session {
                 live: false,
                 hold: false,
                 kept: false,
+                declared: None,
             };
             let how = How { describe: true, max_rows: 0, commit: last };
             if self.run_portal(&mut portal, how, out)? == Executed::CopyIn {
@@ -85,7 +86,9 @@ impl Session {
             }
         }
         if self.block == Block::None && self.active.is_some() {
-            self.commit().map_err(|e| self.name_row(e))?;
+            let done = self.commit().map_err(|e| self.name_row(e));
+            self.deadline.clear();
+            done?;
         }
         Ok(())
     }

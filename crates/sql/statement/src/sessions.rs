@@ -78,6 +78,21 @@ pub struct Activity {
     pub application_name: String,
 }
 
+/// A cursor of a session, or a portal with a name.
+#[derive(Clone, Debug)]
+pub struct OpenCursor {
+    /// Its name.
+    pub name: String,
+    /// The text that it came in.
+    pub statement: Arc<str>,
+    /// WITH HOLD.
+    pub is_holdable: bool,
+    /// Whether it goes back.
+    pub is_scrollable: bool,
+    /// When it was made, microseconds since 2000.
+    pub began_us: i64,
+}
+
 /// One session, as the others see it.
 pub struct Backend {
     /// Which of all sessions of the process.
@@ -116,6 +131,8 @@ pub struct Backend {
     footprint: Mutex<Option<Footprint>>,
     /// What its statements' temporary files have now.
     pub temporary_bytes: AtomicU64,
+    /// Its cursors, and its named portals.
+    pub cursors: Mutex<Vec<OpenCursor>>,
     /// What it saw last of locks (`contention::Picture`): for which statement, when, and what.
     pub picture: Mutex<Option<(i64, i64, Arc<dyn Any + Send + Sync>)>>,
 }
@@ -191,6 +208,7 @@ impl Sessions {
             activity: Mutex::new((Activity { changed_us: Some(began_us), ..Activity::default() }, None)),
             footprint: Mutex::default(),
             temporary_bytes: AtomicU64::new(0),
+            cursors: Mutex::default(),
             picture: Mutex::default(),
         });
         self.list.lock().insert(number, backend.clone());

@@ -84,6 +84,9 @@ fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
 /// The function that marks an array whose elements are the arguments: no text of a statement holds its name.
 pub const VARIADIC: &str = "\0variadic";
 
+/// The function that makes a row with names of its fields, an array before them: no text of a statement holds its name.
+pub const NAMED_ROW: &str = "\0named row";
+
 /// The field that marks all fields of a value: no text of a statement holds its name.
 pub(super) const STAR: &str = "\0star";
 

@@ -8,14 +8,17 @@
 //!
 //! Caveat: where another item of FROM has a column of that name, too, it is ambiguous.
 
+use super::forms::NAMED_ROW;
 use super::naming::output_name;
+use super::rewrite::{key_lock, lock_words};
 use super::tokens::is;
+use super::tree::{call, constraint_mut, constraint_of};
 use crate::identifier::fold;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, JoinConstraint, JoinOperator,
-    ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
-    TableWithJoins, VisitMut, VisitorMut,
+    AccessExpr, Array, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint,
+    JoinOperator, LockClause, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -107,14 +110,25 @@ fn visited<T: VisitMut>(node: &mut T, mut resolve: Resolve) -> Result<(), SqlErr
 }
 
 /// Names the columns that ORDER BY means by the aliases of its query's joins.
+///
+/// # Errors
+/// 0A000 for a lock on such an alias.
 pub(super) fn resolve_order(query: &mut Query) -> Result<(), SqlError> {
-    let Some(order) = &mut query.order_by else { return Ok(()) };
+    let of = |lock: &LockClause| lock.of.as_ref().and_then(|of| key_lock(of).1);
+    if query.order_by.is_none() && query.locks.iter().all(|lock| of(lock).is_none()) {
+        return Ok(());
+    }
     let SetExpr::Select(select) = query.body.as_ref() else { return Ok(()) };
     // The aliases are there for the list, too.
     let named = taken(&mut select.from.clone())?;
     if named.is_empty() {
         return Ok(());
     }
+    if let Some(lock) = query.locks.iter().find(|lock| of(lock).is_some_and(|name| find(&named, &name).is_some())) {
+        let message = format!("{} cannot be applied to a join", lock_words(lock));
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    let Some(order) = &mut query.order_by else { return Ok(()) };
     // A name of the list comes before a column.
     let mut labels = Vec::new();
     for item in &select.projection {
@@ -162,7 +176,7 @@ pub(super) fn resolve(select: &mut Select) -> Result<(), SqlError> {
             }
             SelectItem::UnnamedExpr(Expr::Identifier(ident)) if row_of(&named, ident).is_some() => {
                 projection.extend(row_of(&named, ident).map(|found| SelectItem::ExprWithAlias {
-                    expr: row(found.columns.iter().cloned().map(Expr::Identifier)),
+                    expr: row(found, found.columns.iter().cloned().map(Expr::Identifier)),
                     alias: ident.clone(),
                 }));
             }
@@ -216,20 +230,6 @@ fn names_of(body: &SetExpr, names: &mut Vec<String>) {
     }
 }
 
-fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
-    use JoinOperator as J;
-    match operator {
-        J::Join(constraint)
-        | J::Inner(constraint)
-        | J::Left(constraint)
-        | J::LeftOuter(constraint)
-        | J::Right(constraint)
-        | J::RightOuter(constraint)
-        | J::FullOuter(constraint) => Some(constraint),
-        _ => None,
-    }
-}
-
 fn item_of(column: Ident) -> SelectItem {
     SelectItem::ExprWithAlias { expr: Expr::Identifier(column.clone()), alias: column }
 }
@@ -251,17 +251,7 @@ fn take(item: &mut TableWithJoins, named: &mut Vec<Named>) {
             J::Right(_) | J::RightOuter(_) => single(&join.relation),
             _ => None,
         };
-        let constraint = match &mut join.join_operator {
-            J::Join(constraint)
-            | J::Inner(constraint)
-            | J::Left(constraint)
-            | J::LeftOuter(constraint)
-            | J::Right(constraint)
-            | J::RightOuter(constraint)
-            | J::FullOuter(constraint) => constraint,
-            _ => continue,
-        };
-        let JoinConstraint::Using(columns) = constraint else { continue };
+        let Some(JoinConstraint::Using(columns)) = constraint_mut(&mut join.join_operator) else { continue };
         let Some(alias) = columns.last().and_then(alias_in) else { continue };
         columns.pop();
         let columns = columns.iter().filter_map(|column| column.0.last()?.as_ident().cloned()).collect();
@@ -299,22 +289,11 @@ fn row_of<'n>(named: &'n [Named], ident: &Ident) -> Option<&'n Named> {
     named.iter().find(|named| named.alias == alias).filter(|found| !is_column(found))
 }
 
-fn row(fields: impl Iterator<Item = Expr>) -> Expr {
-    let fields = fields.map(|field| FunctionArg::Unnamed(FunctionArgExpr::Expr(field)));
-    Expr::Function(sqlparser::ast::Function {
-        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new("ROW"))]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: fields.collect(),
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
+/// The row of the columns of an alias, which has their names; `fields` are what they are.
+fn row(found: &Named, fields: impl Iterator<Item = Expr>) -> Expr {
+    let text = |column: &Ident| Expr::value(Value::SingleQuotedString(fold(column)));
+    let names = Expr::Array(Array { elem: found.columns.iter().map(text).collect(), named: true });
+    call(Ident::with_quote('"', NAMED_ROW), std::iter::once(names).chain(fields).collect())
 }
 
 /// Names the columns themselves, in queries inside, too.
@@ -361,12 +340,41 @@ impl Resolve {
         self.meant(found, known).map(Some)
     }
 
-    /// The row that an alias stands for.
-    fn row(&self, alias: &Ident) -> Result<Option<Expr>, SqlError> {
+    /// The columns that the row of an alias has.
+    fn fields(&self, alias: &Ident) -> Result<Option<(&Named, Vec<Expr>)>, SqlError> {
         let Some(found) = row_of(&self.named, alias).filter(|_| !self.is_hidden(alias)) else { return Ok(None) };
         let fields: Result<Vec<Expr>, SqlError> =
             found.columns.iter().map(|column| self.meant(found, column)).collect();
-        Ok(Some(row(fields?.into_iter())))
+        Ok(Some((found, fields?)))
+    }
+
+    /// The row that an alias stands for.
+    fn row(&self, alias: &Ident) -> Result<Option<Expr>, SqlError> {
+        Ok(self.fields(alias)?.map(|(found, fields)| row(found, fields.into_iter())))
+    }
+
+    /// `f(j.*)` is `f(j)`, and `row(j.*)` a row of the columns.
+    fn arguments(&self, function: &mut Function) -> Result<(), SqlError> {
+        let is_row = matches!(function.name.0.as_slice(), [name] if name.as_ident().is_some_and(|n| fold(n) == "row"));
+        let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+        let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
+        let mut args = Vec::with_capacity(list.args.len());
+        for arg in std::mem::take(&mut list.args) {
+            let fields = match &arg {
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) => match name.0.as_slice() {
+                    [ObjectNamePart::Identifier(ident)] => self.fields(ident)?,
+                    _ => None,
+                },
+                _ => None,
+            };
+            match fields {
+                Some((_, fields)) if is_row => args.extend(fields.into_iter().map(argument)),
+                Some((found, fields)) => args.push(argument(row(found, fields.into_iter()))),
+                None => args.push(arg),
+            }
+        }
+        list.args = args;
+        Ok(())
     }
 
     fn resolve(&self, expr: &mut Expr) -> Result<(), SqlError> {
@@ -384,17 +392,18 @@ impl Resolve {
                     *expr = row;
                 }
             }
-            Expr::Function(function) => {
-                let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
-                for arg in &mut list.args {
-                    if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) = arg
-                        && let [ObjectNamePart::Identifier(ident)] = name.0.as_slice()
-                        && let Some(row) = self.row(ident)?
-                    {
-                        *arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(row));
-                    }
+            // `(j).column`
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                if let (Expr::Nested(inner), [AccessExpr::Dot(Expr::Identifier(field))]) =
+                    (root.as_ref(), access_chain.as_slice())
+                    && let Expr::Identifier(alias) = inner.as_ref()
+                    && row_of(&self.named, alias).is_some()
+                    && let Some(column) = self.column(alias, field)?
+                {
+                    *expr = column;
                 }
             }
+            Expr::Function(function) => self.arguments(function)?,
             Expr::QualifiedWildcard(name, _) => {
                 if let [ObjectNamePart::Identifier(ident)] = name.0.as_slice()
                     && let Some(row) = self.row(ident)?

@@ -32,6 +32,7 @@ pub mod reshape;
 mod rewrite;
 pub mod script;
 mod tokens;
+pub mod tree;
 mod unmark;
 mod whole_row;
 

@@ -1,12 +1,11 @@
 //! Takes off the marks of `reshape`, once there is a tree.
 
 use super::reshape::{CALLS, NOTHING, SYMMETRIC};
-use super::{element, join_alias};
+use super::{element, join_alias, tree};
 use crate::SqlError;
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, OnConflictAction, OnInsert, Query, Select, SelectItem, Statement, UpdateTableFromKind, VisitMut,
-    VisitorMut,
+    AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OnConflictAction,
+    OnInsert, Query, Select, SelectItem, Statement, UpdateTableFromKind, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -83,16 +82,7 @@ impl VisitorMut for Mend {
         } else if let Expr::Identifier(ident) = expr
             && let Some(name) = called(ident)
         {
-            *expr = Expr::Function(Function {
-                name: ObjectName(vec![ObjectNamePart::Identifier(Ident::with_span(ident.span, name))]),
-                uses_odbc_syntax: false,
-                parameters: FunctionArguments::None,
-                args: FunctionArguments::None,
-                filter: None,
-                null_treatment: None,
-                over: None,
-                within_group: Vec::new(),
-            });
+            *expr = tree::bare_call(Ident::with_span(ident.span, name));
         }
         ControlFlow::Continue(())
     }

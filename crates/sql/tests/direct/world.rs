@@ -153,6 +153,7 @@ impl World {
             overriding: None,
             inference: None,
             locates: false,
+            keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
         }

@@ -5,6 +5,7 @@
 //! --test engine` writes what Timeball gives: look at the difference before you keep it.
 
 mod session;
+mod views;
 #[path = "../direct/world.rs"]
 #[allow(dead_code)]
 mod world;

@@ -45,7 +45,7 @@ impl Output for Lines {
     }
 }
 
-fn session() -> Session {
+pub(super) fn session() -> Session {
     let db = Database::open(Arc::new(MemoryKv::new()), DatabaseOptions::default()).expect("open");
     let startup = Startup { user: "postgres".into(), database: "postgres".into(), ..Startup::default() };
     let mut session = Session::new(db, startup, Interrupt::default()).expect("session");
@@ -53,7 +53,7 @@ fn session() -> Session {
     session
 }
 
-fn answer(session: &mut Session, statement: &str) -> Vec<String> {
+pub(super) fn answer(session: &mut Session, statement: &str) -> Vec<String> {
     let mut out = Lines::default();
     match session.simple_query(statement, &mut out) {
         Ok(()) => out.0,
@@ -108,7 +108,7 @@ fn views_are_made_anew_from_their_definitions() {
     }
 }
 
-fn columns(of: &str) -> String {
+pub(super) fn columns(of: &str) -> String {
     let name = of.replace('\'', "''");
     format!("select attname, atttypid::regtype from pg_attribute where attrelid = '{name}'::regclass order by attnum")
 }

@@ -3,6 +3,7 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::int_at;
 use crate::SqlError;
+use crate::syntax::forms::NAMED_ROW;
 use crate::types::{RegKind, SqlType as T, Value};
 
 type R = Result<Value, SqlError>;
@@ -58,9 +59,7 @@ fn set_sequence(values: &[Value], arguments: &Arguments<'_>, is_called: bool) ->
     Ok(Value::Int8(statement.sequences.set(int_at(values, 0)? as u32, int_at(values, 1)?, is_called)?))
 }
 
-/// A row whose fields have names: those in the array. No text of a statement holds the name of this function.
-pub const NAMED_ROW: &str = "\0named row";
-
+/// A row whose fields have names: those in the array.
 fn named_row(values: &[Value], arguments: &Arguments<'_>) -> R {
     let names: Vec<&str> = match values.first() {
         Some(Value::Array(names)) => names.values.iter().filter_map(Value::as_str).collect(),

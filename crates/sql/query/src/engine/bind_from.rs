@@ -25,6 +25,7 @@ use crate::identifier::fold;
 use crate::internal;
 use crate::pg_catalog::{self, VirtualTable};
 use crate::plan::located::KEY_NAME;
+use crate::syntax::tree::constraint_of;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
@@ -186,7 +187,7 @@ impl Items {
     fn common_names(&self, left: &Side, right: &Side) -> Vec<String> {
         let named = |side: &Side| -> Vec<String> {
             let names = side.shown.iter().map(|shown| self.name(*shown));
-            names.filter(|name| !is_hidden(name)).map(str::to_string).collect()
+            names.filter(|name| !is_hidden(name) && *name != KEY_NAME).map(str::to_string).collect()
         };
         let others = named(right);
         named(left).into_iter().filter(|name| others.contains(name)).collect()
@@ -250,17 +251,6 @@ fn merges(from: &[TableWithJoins]) -> bool {
     from.iter().any(|table| {
         nested(&table.relation) || table.joins.iter().any(|join| merging(&join.join_operator) || nested(&join.relation))
     })
-}
-
-fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
-    use JoinOperator as J;
-    match operator {
-        J::Join(c) | J::Inner(c) | J::Left(c) | J::LeftOuter(c) | J::Right(c) | J::RightOuter(c) | J::FullOuter(c) => {
-            Some(c)
-        }
-        J::CrossJoin(_) => Some(&JoinConstraint::None),
-        _ => None,
-    }
 }
 
 impl Binder<'_> {
@@ -445,7 +435,8 @@ impl Binder<'_> {
                 let item = match args {
                     None => {
                         let mut item = self.table(name, alias.as_ref(), outer)?;
-                        if self.context.locates && self.is_outermost() && items.list.is_empty() {
+                        let first = self.context.locates && items.list.is_empty();
+                        if self.is_outermost() && (first || self.context.keyed.contains(&item.alias)) {
                             item.columns.push(Output { name: KEY_NAME.into(), ty: SqlType::Bytea, origin: None });
                             item.keyed = true;
                         }

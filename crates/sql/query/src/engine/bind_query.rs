@@ -2,6 +2,7 @@
 
 use super::bind::{Binder, Cte, Output, Planned, direction};
 use super::keys::own_kinds;
+use super::named_items::name_parts;
 use super::node::{Node, SetKind, SortKey};
 use super::recursive::{self, names_read, times_read};
 use super::scalar::Scalar;
@@ -15,7 +16,9 @@ use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     self, CteAsMaterialized, Expr, LimitClause, OrderBy, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier,
+    visit_expressions,
 };
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// What follows the body of a query.
@@ -313,7 +316,7 @@ impl Binder<'_> {
         let scope = output_scope(&planned.columns, outer);
         let mut node = planned.node;
         let mut ties = Vec::new();
-        let limits = self.limits(&tail, outer)?;
+        let limits = self.limits(&tail, &scope, outer)?;
         if let Some(order) = tail.order {
             let mut keys = Vec::new();
             for key in order_keys(order)? {
@@ -337,15 +340,42 @@ impl Binder<'_> {
         Ok(Planned { node, columns: planned.columns })
     }
 
-    /// LIMIT and OFFSET, bound.
-    pub(super) fn limits(&mut self, tail: &Tail<'_>, outer: &Scope<'_>) -> Result<Limits, SqlError> {
-        let limit = tail.limit.map(|limit| self.row_count(limit, "LIMIT", outer)).transpose()?;
-        let offset = tail.offset.map(|offset| self.row_count(offset, "OFFSET", outer)).transpose()?;
-        Ok(Limits { limit, offset })
+    /// LIMIT and OFFSET, bound; `own` are the names of the rows that they count.
+    pub(super) fn limits(&mut self, tail: &Tail<'_>, own: &Scope<'_>, outer: &Scope<'_>) -> Result<Limits, SqlError> {
+        let mut count = |expr: Option<&Expr>, word| expr.map(|expr| self.row_count(expr, word, own, outer)).transpose();
+        Ok(Limits { limit: count(tail.limit, "LIMIT")?, offset: count(tail.offset, "OFFSET")? })
     }
 
-    fn row_count(&mut self, expr: &Expr, word: &'static str, outer: &Scope<'_>) -> Result<Scalar, SqlError> {
-        let scalar = self.scalar(expr, outer, Clause::plain(word))?;
+    fn row_count(
+        &mut self,
+        expr: &Expr,
+        word: &'static str,
+        own: &Scope<'_>,
+        outer: &Scope<'_>,
+    ) -> Result<Scalar, SqlError> {
+        let is_own =
+            |expr: &Expr| name_parts(expr).is_some_and(|parts| matches!(own.here(&parts), Ok(Some(_)) | Err(_)));
+        let varies = || {
+            let message = format!("argument of {word} must not contain variables");
+            SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+        };
+        let mut alone = expr;
+        while let Expr::Nested(inner) = alone {
+            alone = inner;
+        }
+        if is_own(alone) {
+            return Err(varies());
+        }
+        let scalar = self.scalar(expr, outer, Clause::plain(word)).map_err(|error| {
+            let unknown = matches!(error.state, SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE);
+            let names_own = unknown
+                && visit_expressions(expr, |part| match is_own(part) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+                .is_break();
+            if names_own { varies() } else { error }
+        })?;
         let ty = scalar.ty.clone();
         let message = format!("argument of {word} must be type bigint, not type {ty}");
         self.coerce(scalar, &SqlType::Int8, CastKind::Assignment)?

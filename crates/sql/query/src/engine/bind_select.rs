@@ -478,7 +478,7 @@ impl Binder<'_> {
         }
         if on.is_empty() && select.distinct.is_none() && postponed(&columns, visible, &slots, tail.limit.is_some()) {
             slots.iter().try_for_each(|(place, _)| columns[*place].ty.check_order())?;
-            let limits = self.limits(&tail, outer)?;
+            let limits = self.limits(&tail, &scope, outer)?;
             let key = |(place, (descending, nulls_first)): &(usize, (bool, bool))| {
                 let (descending, nulls_first) = (*descending, *nulls_first);
                 SortKey { by: columns[*place].clone(), descending, nulls_first }
@@ -512,7 +512,7 @@ impl Binder<'_> {
         };
         on.iter().try_for_each(|place| types[*place].check_equality())?;
         slots.iter().try_for_each(|(place, _)| types[*place].check_order())?;
-        let limits = self.limits(&tail, outer)?;
+        let limits = self.limits(&tail, &scope, outer)?;
         if !slots.is_empty() {
             let limit = if on.is_empty() { tail.of_sort(&limits) } else { None };
             node = Arc::new(Node::Sort { input: node, keys: keys(&slots), limit });

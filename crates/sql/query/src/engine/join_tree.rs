@@ -6,12 +6,13 @@ use super::bounds::{Doubling, holds_query};
 use super::item_set::ItemSet;
 use super::journal::Named;
 use super::keys;
+use super::named_items::Names;
 use super::node::{Foreseen, Join, JoinKey, JoinKind, Node};
 use super::presence::above;
 use super::push;
 use super::scalar::Scalar;
 use super::scan;
-use super::scope::{Place, Scope, item_expr, item_of};
+use super::scope::{Place, Scope, item_expr};
 use super::take::{Clause, place_of};
 use super::walk;
 use crate::catalog::Relation;
@@ -21,7 +22,7 @@ use crate::identifier::fold;
 use crate::pg_catalog::VirtualTable;
 use crate::types::Value;
 use crate::{SqlError, SqlState};
-use sqlparser::ast::{BinaryOperator, Expr, Query, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{BinaryOperator, Expr, Query, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -127,44 +128,6 @@ impl Tree {
             }
             other => units.push(other),
         }
-    }
-}
-
-/// Finds the items that an expression names.
-pub(super) struct Names<'a, 's> {
-    scope: &'a Scope<'s>,
-    items: ItemSet,
-}
-
-impl<'a, 's> Names<'a, 's> {
-    /// The items that something names.
-    pub(super) fn of(what: &impl Visit, scope: &'a Scope<'s>) -> ItemSet {
-        let mut names = Names { scope, items: ItemSet::NONE };
-        let _ = what.visit(&mut names);
-        names.items
-    }
-}
-
-impl Visitor for Names<'_, '_> {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        // `t.column[1]` is read as a chain from `t`.
-        match (item_of(expr), name_parts(expr)) {
-            (Some(item), _) => self.items.add(item),
-            (None, Some(parts)) => self.items = self.items.and(self.scope.relations_of(&parts)),
-            (None, None) => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// The parts of a name that an expression is.
-pub(super) fn name_parts(expr: &Expr) -> Option<Vec<String>> {
-    match expr {
-        Expr::Identifier(ident) => Some(vec![fold(ident)]),
-        Expr::CompoundIdentifier(parts) => Some(parts.iter().map(fold).collect()),
-        _ => None,
     }
 }
 

@@ -44,6 +44,7 @@ mod lazy;
 mod lift;
 mod lockable;
 mod lower;
+mod named_items;
 mod node;
 mod order;
 mod presence;

@@ -8,6 +8,7 @@ use super::journal::{Journal, Named};
 use super::presence::{hidden_name, is_hidden};
 use crate::catalog::{Oid, Relation};
 use crate::expr::{NUMBERED, hidden_relation, missing_relation};
+use crate::plan::located::KEY_NAME;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{Expr, Ident};
@@ -355,7 +356,7 @@ impl<'p> Scope<'p> {
 
     /// The same, as the columns of the scope that knows them.
     pub(super) fn starred(&self, qualifiers: &[String]) -> Result<(&Scope<'p>, Vec<&ScopeColumn>), SqlError> {
-        let named = self.columns.iter().filter(|column| !is_hidden(&column.name));
+        let named = self.columns.iter().filter(|column| !is_hidden(&column.name) && column.name != KEY_NAME);
         let columns = named.filter(|column| match qualifiers {
             [] => !column.shadowed,
             _ => !matches!(column.place, Place::Merged(..)) && self.qualified(qualifiers, column.relation),
@@ -383,6 +384,12 @@ impl<'p> Scope<'p> {
             .iter()
             .find(|c| c.relation == relation && c.number == number && !matches!(c.place, Place::Merged(..)))?;
         self.place(column).ok().map(|found| found.expr)
+    }
+
+    /// Relations here (not around) that a name means.
+    pub(super) fn relations_called(&self, qualifiers: &[String]) -> ItemSet {
+        let called = (0..self.relations.len()).filter(|relation| self.qualified(qualifiers, *relation));
+        called.map(ItemSet::one).fold(ItemSet::NONE, ItemSet::and)
     }
 
     /// Relations here (not around) that a name may be a column of.

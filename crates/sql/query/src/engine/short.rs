@@ -156,7 +156,7 @@ impl<'c> ShortBinder<'c> {
             ty.check_order()?;
             keys.push(SortKey { expr, ty, descending, nulls_first });
         }
-        let limits = binder.limits(&tail, &outer).map_err(|error| refusal(binder, error))?;
+        let limits = binder.limits(&tail, &scope, &outer).map_err(|error| refusal(binder, error))?;
         let (limit, offset) = (limits.limit.map(plain).transpose()?, limits.offset.map(plain).transpose()?);
         let (items, order) = (out, keys);
         let mut short = Short { items, order, groups: None, limit, offset };

@@ -13,13 +13,15 @@ use crate::expr::operator_named;
 use crate::expr::row_fields;
 use crate::identifier::fold;
 use crate::pg_catalog::functions;
+use crate::plan::setless::refuse_set_functions;
 use crate::syntax::forms::{no_fields_here, spread};
+use crate::syntax::tree;
 use crate::types::{RegKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    self, AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    Ident, ObjectName, ObjectNamePart, Query, VisitMut, VisitorMut,
+    self, AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Query, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -145,17 +147,7 @@ pub(super) fn relation_parts(name: &ObjectName) -> Vec<String> {
 
 /// A call of a function.
 pub(super) fn call_expr(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(ast::Function {
-        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
+    tree::call(Ident::new(name), args)
 }
 
 /// The kind of a reg-type, if a cast is to one.
@@ -288,7 +280,13 @@ impl Taker<'_, '_, '_, '_> {
                 let name = name.clone();
                 *expr = self.star(&name)?;
             }
-            Expr::Function(_) => self.function(expr)?,
+            Expr::Function(call) => {
+                if self.clause.sets && function_name(&call.name).is_some_and(|(_, name)| name == "coalesce") {
+                    refuse_set_functions(expr, "COALESCE")?;
+                }
+                self.function(expr)?;
+            }
+            Expr::Case { .. } if self.clause.sets => refuse_set_functions(expr, "CASE")?,
             _ => {}
         }
         Ok(())
@@ -508,6 +506,15 @@ impl Taker<'_, '_, '_, '_> {
             *expr = mark_expr(place);
             return Ok(());
         }
+        if super::window::Function::named(&name).is_some() {
+            return Err(match function.within_group.is_empty() {
+                true => {
+                    let message = format!("window function {name} requires an OVER clause");
+                    SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
+                }
+                false => SqlError::unsupported(format!("{name} of a row that is not there (WITHIN GROUP)")),
+            });
+        }
         if super::aggregate::Function::named(&name).is_some() {
             let function = function.clone();
             let Some(grouping) = &mut self.grouping else {
@@ -614,7 +621,12 @@ impl Taker<'_, '_, '_, '_> {
     fn set_call(&mut self, expr: &mut Expr, call: Expr, place: usize) -> Result<(), SqlError> {
         let Expr::Function(mut function) = call else { return Ok(()) };
         if !self.clause.sets {
-            let message = format!("set-returning functions are not allowed in {}", self.clause.name);
+            let message = match self.clause.name {
+                "aggregate function calls" => {
+                    "aggregate function calls cannot contain set-returning function calls".to_string()
+                }
+                clause => format!("set-returning functions are not allowed in {clause}"),
+            };
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         self.inside(&mut function)?;

@@ -31,6 +31,7 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>
         "pg_stat_progress_copy" => return super::sessions::copies(table, source),
         "pg_stat_progress_create_index" => return super::sessions::indexes(table, source),
         "pg_locks" => return super::sessions::locks(table, source),
+        "pg_cursors" => return Ok(super::sessions::cursors(table, source)),
         "pg_stat_database" => return statistics(table, source),
         _ => return Ok(Vec::new()),
     };

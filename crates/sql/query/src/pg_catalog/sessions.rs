@@ -7,7 +7,7 @@ use crate::advisory::{Key, Mode, Shown};
 use crate::catalog::table_of;
 use crate::contention::{self, Picture, Wanted};
 use crate::progress::Task;
-use crate::sessions::{Backend, SHOWN_QUERY_BYTES_MAX};
+use crate::sessions::{Backend, OpenCursor, SHOWN_QUERY_BYTES_MAX};
 use crate::statement::Statement;
 use crate::transaction::LockMode;
 use crate::types::calendar::EPOCH_OFFSET_US;
@@ -49,6 +49,23 @@ pub(super) fn activity(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<
             .done()
     };
     Ok(asking.sessions.all().iter().map(|backend| row(backend)).collect())
+}
+
+/// The cursors of the session that asks.
+pub(super) fn cursors(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    let Some(asking) = source.backend else { return Vec::new() };
+    let row = |cursor: &OpenCursor| {
+        RowBuilder::new(table)
+            .set("name", cursor.name.as_str())
+            .set("statement", cursor.statement.as_ref())
+            .set("is_holdable", cursor.is_holdable)
+            // BINARY is not heeded: values leave in the format that FETCH asks for.
+            .set("is_binary", false)
+            .set("is_scrollable", cursor.is_scrollable)
+            .set("creation_time", Value::Timestamptz(cursor.began_us))
+            .done()
+    };
+    asking.cursors.lock().iter().map(row).collect()
 }
 
 /// One row for each session that is busy with something of a kind; `fill` gives the columns after those that all views have.

@@ -101,6 +101,12 @@ impl<'a> Analysis<'a> {
         self.scope.columns().iter().any(|column| column.name == name && !column.qualified_only)
     }
 
+    /// Whether a relation of a schema is there by its own name.
+    pub(crate) fn has_relation(&self, schema: &str, relation: &str) -> bool {
+        let named = |column: &&ScopeColumn| column.relation == relation && column.schema.as_deref() == Some(schema);
+        self.scope.columns().iter().find(named).is_some()
+    }
+
     /// The columns of a relation.
     pub(crate) fn columns_of(&self, relation: &str) -> Vec<String> {
         let own = self.scope.columns().iter().filter(|column| column.relation == relation);

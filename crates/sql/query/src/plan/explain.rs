@@ -276,7 +276,7 @@ pub fn select(select: &Select) -> Operator {
     plan
 }
 
-fn over(kind: &'static str, input: Operator) -> Operator {
+pub(super) fn over(kind: &'static str, input: Operator) -> Operator {
     Operator::over(kind, kind, input.rows, input)
 }
 

@@ -177,11 +177,11 @@ fn is_nullable(query: &Query, item: usize, place: usize) -> bool {
 }
 
 /// Whether OF names what is locked.
-fn names_one(lock: &LockClause) -> bool {
+pub(super) fn names_one(lock: &LockClause) -> bool {
     lock.of.as_ref().is_some_and(|of| key_lock(of).1.is_some())
 }
 
-fn is_meant(lock: &LockClause, name: &str) -> bool {
+pub(super) fn is_meant(lock: &LockClause, name: &str) -> bool {
     let of = lock.of.as_ref().map(key_lock).and_then(|(_, of)| of);
     of.is_none_or(|of| of.0.last().and_then(|part| part.as_ident()).is_some_and(|ident| fold(ident) == *name))
 }
@@ -198,7 +198,7 @@ pub(super) fn name_of(factor: &TableFactor) -> Option<String> {
     }
 }
 
-enum What {
+pub(super) enum What {
     Nothing,
     Table,
     Query {
@@ -210,7 +210,7 @@ enum What {
     },
 }
 
-fn what(factor: &TableFactor, with: &[String], context: &PlanContext) -> Result<What, SqlError> {
+pub(super) fn what(factor: &TableFactor, with: &[String], context: &PlanContext) -> Result<What, SqlError> {
     let columns = |alias: &Option<TableAlias>| -> Vec<Ident> {
         alias.iter().flat_map(|alias| &alias.columns).map(|column| column.name.clone()).collect()
     };
@@ -277,7 +277,7 @@ fn set_query(factor: &mut TableFactor, query: Box<Query>, name: &str, columns: V
 }
 
 /// What PostgreSQL says of a query whose rows are none of a table.
-fn refuse(query: &Query, locks: &[LockClause]) -> Result<(), SqlError> {
+pub(super) fn refuse(query: &Query, locks: &[LockClause]) -> Result<(), SqlError> {
     let words = locks.first().map_or("FOR UPDATE", lock_words);
     let no = |clause: &str| {
         let message = format!("{words} is not allowed with {clause}");

@@ -10,10 +10,10 @@ use super::locked::{name_of, names_with};
 use crate::SqlError;
 use crate::catalog::Relation;
 use crate::identifier::fold;
-use crate::syntax::output_name;
+use crate::syntax::{output_name, tree};
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
-    JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderByKind, Query, Select, SelectItem,
+    JoinConstraint, ObjectName, ObjectNamePart, OrderByKind, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
@@ -267,18 +267,7 @@ pub(super) fn rename(query: &mut Query, at: (usize, usize), name: &str, same: &S
     }
     let mut visitor = Rename { name, same, alone: names.len() == 1 };
     for join in select.from.iter_mut().flat_map(|item| &mut item.joins) {
-        use JoinOperator as J;
-        let (J::Join(constraint)
-        | J::Inner(constraint)
-        | J::Left(constraint)
-        | J::LeftOuter(constraint)
-        | J::Right(constraint)
-        | J::RightOuter(constraint)
-        | J::FullOuter(constraint)
-        | J::CrossJoin(constraint)) = &mut join.join_operator
-        else {
-            return false;
-        };
+        let Some(constraint) = tree::constraint_mut(&mut join.join_operator) else { return false };
         match constraint {
             JoinConstraint::None => {}
             JoinConstraint::On(on) => {

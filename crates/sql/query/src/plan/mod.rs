@@ -19,10 +19,12 @@ mod merged;
 pub mod modify;
 pub mod parts;
 pub mod refusal;
+mod returned;
 mod returning;
+mod row_locks;
 pub mod scope;
 pub mod select;
-mod setless;
+pub(crate) mod setless;
 pub mod shape;
 pub mod share;
 pub mod subquery;
@@ -67,6 +69,8 @@ pub struct PlanContext {
     pub inference: Option<Arc<Inference>>,
     /// The query locates rows to write: its first table has a column for their keys (see [`located`]).
     pub locates: bool,
+    /// Names of tables in FROM that have a column for the keys of their rows, which are to be locked (see `row_locks`).
+    pub keyed: Arc<[String]>,
     /// What is planned gives its rows to another part of the statement, not to a client: reg-types stay numbers.
     pub inside: bool,
     /// Parts of the statement that the query may read by their names.
@@ -86,6 +90,7 @@ impl PlanContext {
             overriding: None,
             inference: None,
             locates: false,
+            keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
         }
@@ -139,7 +144,12 @@ pub fn row_inserter(
 /// # Errors
 /// PostgreSQL's binding errors (42P01, 42703, 42804, ...); 0A000 for what neither path can do.
 pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
-    or_without_locks(as_it_is(statement, text, context), statement, || text.into(), context)
+    match or_without_locks(as_it_is(statement, text, context), statement, || text.into(), context) {
+        Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
+            parts::returning(statement, text, context).ok_or(error)
+        }
+        planned => planned,
+    }
 }
 
 /// Plans a statement with its locks where they stand.
@@ -188,13 +198,24 @@ fn or_without_locks(
         Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
             // Once: what is refused again would be asked again.
             let Some(tables) = locked::through(statement, context)? else {
-                return with_lifted_locks(Err(error), statement, text, context);
+                let text = text();
+                return with_lifted_locks(found(error, statement, &text, context), statement, || text.clone(), context);
             };
             let text = tables.to_string();
-            with_lifted_locks(as_it_is(&tables, &text, context), &tables, || text.clone(), context)
+            let planned = as_it_is(&tables, &text, context);
+            let planned = planned.or_else(|error| match error.state {
+                SqlState::FEATURE_NOT_SUPPORTED => found(error, &tables, &text, context),
+                _ => Err(error),
+            });
+            with_lifted_locks(planned, &tables, || text.clone(), context)
         }
         planned => planned,
     }
+}
+
+/// What a statement comes to whose rows are found first, and locked then; the error if it does not.
+fn found(error: SqlError, statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
+    row_locks::plan(statement, text, context).map_or_else(Err, |plan| plan.ok_or(error))
 }
 
 fn with_lifted_locks(

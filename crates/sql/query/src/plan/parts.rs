@@ -65,6 +65,8 @@ struct PartsPlan {
     after: Vec<usize>,
     main: Arc<dyn Plan>,
     writes: bool,
+    /// The part whose tag is that of the statement, if that is not the main query's.
+    told: Option<usize>,
 }
 
 struct Part {
@@ -77,6 +79,20 @@ struct Part {
 /// # Errors
 /// Those of its parts.
 pub fn prepare(query: &Query, with: &With, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
+    Ok(Arc::new(planned(query, with, text, context)?))
+}
+
+/// Plans a statement whose RETURNING asks more than one row can say, as two parts: one that writes, and gives all columns, and a query over
+/// what it gives. `None` if it is none, or returns what is not of the table that it writes.
+pub(crate) fn returning(statement: &Statement, text: &str, context: &PlanContext) -> Option<Arc<dyn Plan>> {
+    let mut query = super::returned::over_rows(statement, &context.pace).ok()??;
+    let with = query.with.take()?;
+    let plan = planned(&query, &with, text, context).ok()?;
+    let told = Some(with.cte_tables.len() - 1);
+    Some(Arc::new(PartsPlan { told, ..plan }))
+}
+
+fn planned(query: &Query, with: &With, text: &str, context: &PlanContext) -> Result<PartsPlan, SqlError> {
     let names: Vec<String> = with.cte_tables.iter().map(|cte| fold(&cte.alias.name)).collect();
     if let Some(twice) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
         let message = format!("WITH query name \"{}\" specified more than once", names[twice]);
@@ -101,7 +117,7 @@ pub fn prepare(query: &Query, with: &With, text: &str, context: &PlanContext) ->
     let main = planner.plan(&Statement::Query(Box::new(main)), text, false)?;
     let parameters = planner.parameters()?;
     let writes = main_writes || with.cte_tables.iter().any(|cte| writes(&cte.query));
-    Ok(Arc::new(PartsPlan { parameters, parts, before: order.before, after: order.after, main, writes }))
+    Ok(PartsPlan { parameters, parts, before: order.before, after: order.after, main, writes, told: None })
 }
 
 /// The columns of a part under the names of its alias.
@@ -330,15 +346,16 @@ impl VisitorMut for Lift<'_> {
 }
 
 impl PartsPlan {
-    fn run(&self, part: usize, context: &Arc<StatementContext>) -> Result<Vec<Row>, SqlError> {
+    /// The tag and the rows of a part.
+    fn run(&self, part: usize, context: &Arc<StatementContext>) -> Result<(String, Vec<Row>), SqlError> {
         drain(self.parts[part].plan.execute(context)?, context)
     }
 }
 
-/// All rows of an execution.
-fn drain(execution: Execution, context: &StatementContext) -> Result<Vec<Row>, SqlError> {
+/// The tag of an execution, and all its rows.
+fn drain(execution: Execution, context: &StatementContext) -> Result<(String, Vec<Row>), SqlError> {
     let mut source = match execution {
-        Execution::Done { rows, .. } => return Ok(rows),
+        Execution::Done { tag, rows } => return Ok((tag, rows)),
         Execution::Rows(source) => source,
     };
     let mut reserved = Reserved::new(&context.memory);
@@ -346,7 +363,7 @@ fn drain(execution: Execution, context: &StatementContext) -> Result<Vec<Row>, S
     loop {
         let rows = source.next(ROWS)?;
         if rows.is_empty() {
-            return Ok(out);
+            return Ok((format!("SELECT {}", out.len()), out));
         }
         reserved.take(rows.iter().map(|row| row_bytes(row)).sum())?;
         out.extend(rows);
@@ -374,26 +391,22 @@ impl Plan for PartsPlan {
             inner.deferred = Arc::new(Deferred::until_the_end());
         }
         let inner = Arc::new(inner);
+        let mut told = None;
         for &part in &self.before {
-            parts.give(part, self.run(part, &inner)?)?;
+            let (tag, rows) = self.run(part, &inner)?;
+            parts.give(part, rows)?;
+            told = told.or_else(|| (self.told == Some(part)).then_some(tag));
         }
         if !self.writes {
             return self.main.execute(&inner);
         }
-        let done = match self.main.execute(&inner)? {
-            Execution::Done { tag, rows } => (tag, rows),
-            rows => {
-                let rows = drain(rows, &inner)?;
-                (format!("SELECT {}", rows.len()), rows)
-            }
-        };
+        let (tag, rows) = drain(self.main.execute(&inner)?, &inner)?;
         for &part in &self.after {
-            parts.give(part, self.run(part, &inner)?)?;
+            parts.give(part, self.run(part, &inner)?.1)?;
         }
         parts.act(&inner.deferred, context)?;
         inner.deferred.settle(usize::MAX, &context.deferred, context)?;
-        let (tag, rows) = done;
-        Ok(Execution::Done { tag, rows })
+        Ok(Execution::Done { tag: told.unwrap_or(tag), rows })
     }
 
     fn explain(&self) -> Operator {

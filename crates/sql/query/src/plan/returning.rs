@@ -8,10 +8,11 @@ use super::loops::Source;
 use crate::expr::function::NAMED_ROW;
 use crate::identifier::fold;
 use crate::syntax::forms::spread;
+use crate::syntax::tree;
 use sqlparser::ast::{
-    AccessExpr, Array, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SelectItemQualifiedWildcardKind, Value,
-    VisitMut, VisitorMut, WildcardAdditionalOptions,
+    AccessExpr, Array, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, Value, VisitMut, VisitorMut,
+    WildcardAdditionalOptions,
 };
 use std::ops::ControlFlow;
 
@@ -54,19 +55,6 @@ struct Rows<'a, 'c> {
     inside: usize,
 }
 
-fn function(name: &str, args: Vec<FunctionArg>) -> Expr {
-    Expr::Function(Function {
-        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', name))]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
-}
-
 fn argument(expr: Expr) -> FunctionArg {
     FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
 }
@@ -92,8 +80,7 @@ impl Rows<'_, '_> {
             _ => None,
         });
         let names = Expr::Array(Array { elem: names.collect(), named: true });
-        let args = std::iter::once(names).chain(columns).map(argument).collect();
-        Some(function(NAMED_ROW, args))
+        Some(tree::call(Ident::with_quote('"', NAMED_ROW), std::iter::once(names).chain(columns).collect()))
     }
 
     /// The OID of the table that is written.

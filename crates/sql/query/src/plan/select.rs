@@ -18,7 +18,7 @@ use crate::exec::cursor::Level;
 use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
 use crate::explain::Operator;
-use crate::expr::{Expr, Volatility, conjunction, missing_relation, split_conjuncts};
+use crate::expr::{Expr, Volatility, conjunction, hidden_relation, missing_relation, split_conjuncts};
 use crate::identifier::fold;
 use crate::output::Field;
 use crate::syntax::forms::spread;
@@ -443,7 +443,7 @@ fn select_items(list: &[SelectItem], sources: &[Source], analysis: &mut Analysis
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options)
                 if is_plain(options) =>
             {
-                let source = named(name, sources)?;
+                let source = named(name, sources, analysis)?;
                 expand(source, sources, &mut out);
             }
             _ => return Err(Refusal::Engine("this form of the select list")),
@@ -476,9 +476,15 @@ fn is_plain(options: &ast::WildcardAdditionalOptions) -> bool {
         && options.opt_rename.is_none()
 }
 
-fn named<'a>(name: &ObjectName, sources: &'a [Source]) -> Planned<&'a Source> {
-    let (_, table) = shape::table_name(name)?;
-    sources.iter().find(|source| source.alias == table).ok_or_else(|| {
+fn named<'a>(name: &ObjectName, sources: &'a [Source], analysis: &Analysis<'_>) -> Planned<&'a Source> {
+    let (schema, table) = shape::table_name(name)?;
+    let found = sources.iter().find(|source| source.alias == table);
+    if let (Some(_), Some(schema)) = (found, schema)
+        && !analysis.has_relation(&schema, &table)
+    {
+        return Err(hidden_relation(&table).into());
+    }
+    found.ok_or_else(|| {
         let meant = sources.iter().find(|source| source.access.table.name == table);
         missing_relation(&table, meant.map(|source| source.alias.as_str())).into()
     })
@@ -532,7 +538,7 @@ fn refuse_locks(shape: &SelectShape<'_>) -> Result<(), SqlError> {
 }
 
 /// The mode of a locking clause, and the tables that it names.
-fn lock_mode(clause: &LockClause) -> (LockMode, Option<ObjectName>) {
+pub(super) fn lock_mode(clause: &LockClause) -> (LockMode, Option<ObjectName>) {
     let (keys, of) = match &clause.of {
         Some(name) => key_lock(name),
         None => (false, None),

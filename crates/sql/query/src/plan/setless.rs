@@ -12,14 +12,29 @@ use std::ops::ControlFlow;
 /// # Errors
 /// 42803 for an aggregate, 42P20 for a window function, 0A000 for a function that returns a set.
 pub(super) fn refuse_sets<T: Visit>(node: &T, clause: &'static str) -> Result<(), SqlError> {
-    match node.visit(&mut Finds { clause, depth: 0 }) {
+    match node.visit(&mut Finds { clause, sets_only: false, depth: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
+/// Refuses functions that return sets in what is not computed for each row: `CASE`, `COALESCE`.
+///
+/// # Errors
+/// 0A000
+pub(crate) fn refuse_set_functions<T: Visit>(node: &T, clause: &'static str) -> Result<(), SqlError> {
+    match node.visit(&mut Finds { clause, sets_only: true, depth: 0 }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => {
+            Err(error.hint("You might be able to move the set-returning function into a LATERAL FROM item."))
+        }
+    }
+}
+
 struct Finds {
     clause: &'static str,
+    /// Aggregates and window functions are let be.
+    sets_only: bool,
     depth: usize,
 }
 
@@ -41,6 +56,8 @@ impl Visitor for Finds {
         let name = call.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
         let (state, what) = match () {
             () if self.depth > 0 => return ControlFlow::Continue(()),
+            () if self.sets_only && !is_set_returning(&name) => return ControlFlow::Continue(()),
+            () if self.sets_only => (SqlState::FEATURE_NOT_SUPPORTED, "set-returning"),
             () if call.over.is_some() => (SqlState(*b"42P20"), "window"),
             () if aggregate::Function::named(&name).is_some() => (SqlState::GROUPING_ERROR, "aggregate"),
             () if is_set_returning(&name) => (SqlState::FEATURE_NOT_SUPPORTED, "set-returning"),
