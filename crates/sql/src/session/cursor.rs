@@ -261,7 +261,7 @@ impl Session {
             active.untouched &= !live;
             active.statements += 1;
         }
-        // As with PostgreSQL, all that the client sent with it.
+        // DECLARE with all of its words; `prepared` is the query in it.
         let text = self.backend.activity().query.unwrap_or_else(|| prepared.text.clone());
         let portal = Portal {
             prepared,

@@ -179,6 +179,8 @@ impl Portals {
             self.unnamed = Some(portal);
         } else {
             self.bytes += portal.bytes();
+            // It was away, and may have been missed.
+            self.changed = true;
             self.named.insert(name.into(), portal);
         }
     }

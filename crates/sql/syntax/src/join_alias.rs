@@ -397,7 +397,7 @@ impl Resolve {
                 if let (Expr::Nested(inner), [AccessExpr::Dot(Expr::Identifier(field))]) =
                     (root.as_ref(), access_chain.as_slice())
                     && let Expr::Identifier(alias) = inner.as_ref()
-                    && row_of(&self.named, alias).is_some()
+                    && row_of(&self.named, alias).is_some_and(|found| found.column(field).is_some())
                     && let Some(column) = self.column(alias, field)?
                 {
                     *expr = column;

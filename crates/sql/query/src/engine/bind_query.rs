@@ -316,7 +316,9 @@ impl Binder<'_> {
         let scope = output_scope(&planned.columns, outer);
         let mut node = planned.node;
         let mut ties = Vec::new();
-        let limits = self.limits(&tail, &scope, outer)?;
+        // The columns of a set operation are known to its ORDER BY only.
+        let nothing = Scope::inside(Some(outer));
+        let limits = self.limits(&tail, if set { &nothing } else { &scope }, outer)?;
         if let Some(order) = tail.order {
             let mut keys = Vec::new();
             for key in order_keys(order)? {

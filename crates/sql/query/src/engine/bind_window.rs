@@ -6,6 +6,7 @@ use super::node::Node;
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::take::{Clause, Held, Taker, call_args, function_name};
+use super::types::common;
 use super::window::{Bound, Exclude, Frame, Function, Units, WindowCall, distance_type};
 use crate::identifier::fold;
 use crate::syntax::reshape;
@@ -122,18 +123,18 @@ impl Binder<'_> {
         }
         let mut args = Vec::new();
         for arg in call_args(function)? {
-            let scalar = self.compile(arg, scope)?;
-            args.push(self.known(scalar)?);
+            args.push(self.compile(arg, scope)?);
         }
-        if let (Function::Shift(_), 3) = (&kind, args.len()) {
-            let (ty, default) = (args[0].ty.clone(), args.remove(2));
-            let from = default.ty.clone();
-            let message = format!("function {name}({ty}, integer, {from}) does not exist");
-            args.push(
-                self.coerce(default, &ty, CastKind::Implicit)?
-                    .ok_or_else(|| SqlError::new(SqlState::UNDEFINED_FUNCTION, message))?,
-            );
+        if let (Function::Shift(_), [value, _, default]) = (&kind, args.as_slice()) {
+            // Both are brought to one type.
+            let (value, default) = (value.clone(), default.clone());
+            let message = format!("function {name}({}, integer, {}) does not exist", value.ty, default.ty);
+            let none = || SqlError::new(SqlState::UNDEFINED_FUNCTION, message.clone());
+            let ty = common(&value.ty, &default.ty, &name).map_err(|_| none())?;
+            args[0] = self.coerce(value, &ty, CastKind::Implicit)?.ok_or_else(none)?;
+            args[2] = self.coerce(default, &ty, CastKind::Implicit)?.ok_or_else(none)?;
         }
+        let args = args.into_iter().map(|arg| self.known(arg)).collect::<Result<_, _>>()?;
         Ok(WindowCall { function: kind, args, partition, order, frame })
     }
 

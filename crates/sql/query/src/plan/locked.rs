@@ -193,7 +193,9 @@ pub(super) fn name_of(factor: &TableFactor) -> Option<String> {
         TableFactor::Table { name, alias, .. } | TableFactor::Function { name, alias, .. } => {
             alias.as_ref().map_or_else(|| own(name), |alias| Some(fold(&alias.name)))
         }
-        TableFactor::Derived { alias, .. } => alias.as_ref().map(|alias| fold(&alias.name)),
+        TableFactor::Derived { alias, .. } | TableFactor::UNNEST { alias, .. } => {
+            alias.as_ref().map(|alias| fold(&alias.name))
+        }
         _ => None,
     }
 }
@@ -215,7 +217,9 @@ pub(super) fn what(factor: &TableFactor, with: &[String], context: &PlanContext)
         alias.iter().flat_map(|alias| &alias.columns).map(|column| column.name.clone()).collect()
     };
     Ok(match factor {
-        TableFactor::Table { args: Some(_), .. } | TableFactor::Function { .. } => What::Nothing,
+        TableFactor::Table { args: Some(_), .. } | TableFactor::Function { .. } | TableFactor::UNNEST { .. } => {
+            What::Nothing
+        }
         TableFactor::Table { name, .. } if names_with(name, with) => What::Nothing,
         TableFactor::Table { name, alias, .. } => match relation(name, context) {
             Ok(relation) => match relation.as_ref() {

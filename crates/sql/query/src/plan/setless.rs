@@ -3,6 +3,7 @@
 use crate::expr::aggregate;
 use crate::expr::function::is_set_returning;
 use crate::identifier::fold;
+use crate::syntax::forms::{no_fields_here, spread};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{Expr, Query, Visit, Visitor};
 use std::ops::ControlFlow;
@@ -25,6 +26,7 @@ pub(super) fn refuse_sets<T: Visit>(node: &T, clause: &'static str) -> Result<()
 pub(crate) fn refuse_set_functions<T: Visit>(node: &T, clause: &'static str) -> Result<(), SqlError> {
     match node.visit(&mut Finds { clause, sets_only: true, depth: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) if error == no_fields_here() => Err(error),
         ControlFlow::Break(error) => {
             Err(error.hint("You might be able to move the set-returning function into a LATERAL FROM item."))
         }
@@ -52,6 +54,9 @@ impl Visitor for Finds {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
+        if self.sets_only && self.depth == 0 && spread(expr).is_some() {
+            return ControlFlow::Break(no_fields_here());
+        }
         let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
         let name = call.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
         let (state, what) = match () {

@@ -15,9 +15,9 @@ select * from u, generate_series(1, 2) g for update of u;
 -- 3|30|2
 with w as (select 1 a) select * from rt join w on w.a = rt.a for update;
 -- 1|2|3|1
---- differs: refused
 select u.id from u join unnest(array[1, 2]) as i(n) on i.n = u.id for update of u;
--- ERROR 0A000: FOR UPDATE in this query is not supported
+-- 1
+-- 2
 select * from u, (values (1)) v(n) for update of u;
 -- 1|10|1
 -- 2|20|1

@@ -2,13 +2,14 @@
 //!
 //! Rows that do not fit memory are divided by their partitions ([`divided`]).
 //!
-//! A frame that starts with its partition only grows, so an aggregate over it takes each row once; other frames are computed anew
-//! for each row.
+//! A frame that starts with its partition only grows, so an aggregate over it takes each row once; so does one that ends with it, from the last row
+//! back, where the order does not matter. Other frames are computed anew for each row.
 
 use super::aggregate::feed;
 use super::join::chained;
 use super::sort::{compare_rows, leads};
 use super::{Prefix, Reservation, Run, Source, divided, held, listed, open as open_node};
+use crate::engine::aggregate::{AggregateCall, Function as Aggregated};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{encode, own_kind};
 use crate::engine::node::Node;
@@ -244,25 +245,33 @@ fn aggregate(
 ) -> Result<(), SqlError> {
     let Function::Aggregate(aggregate) = &call.function else { return Ok(()) };
     let grows = matches!(call.frame.start, Bound::Unbounded) && call.frame.exclude == Exclude::Nothing;
+    // From the last row back, one that ends with its partition grows, too.
+    let backward = !grows
+        && matches!(call.frame.end, Bound::Unbounded)
+        && call.frame.exclude == Exclude::Nothing
+        && takes_any_order(aggregate);
+    let count = partition.places.len();
     let mut running = aggregate.start();
-    let mut taken = 0;
+    let mut taken = if backward { count } else { 0 };
     let made = are_made(call);
     let (mut element_bytes, mut before) = (0, Value::Null);
-    for at in 0..partition.places.len() {
+    for step in 0..count {
+        let at = if backward { count - 1 - step } else { step };
         run.tick()?;
         let frame = frame(call, partition, at, rows, run)?;
-        if !grows || frame.end < taken {
+        if !(backward && frame.start <= taken || grows && frame.end >= taken) {
             running = aggregate.start();
-            taken = frame.start;
+            taken = if backward { frame.end } else { frame.start };
             element_bytes = 0;
         }
-        for part in left_in(&(taken..frame.end.max(taken)), call.frame.exclude, partition, at) {
+        let more = if backward { frame.start..taken } else { taken..frame.end.max(taken) };
+        for part in left_in(&more, call.frame.exclude, partition, at) {
             for place in &partition.places[part] {
                 run.tick()?;
                 feed(aggregate, &mut running, &rows[*place], run)?;
             }
         }
-        taken = frame.end.max(taken);
+        taken = if backward { frame.start } else { frame.end.max(taken) };
         // Peers share a frame, and so a result.
         if aggregate.function.holds_values() {
             // Each row shows all that was taken before it.
@@ -283,6 +292,23 @@ fn aggregate(
         out[partition.places[at]] = value;
     }
     Ok(())
+}
+
+/// Whether an aggregate comes to the same value, digit by digit, in whatever order it takes its rows.
+fn takes_any_order(aggregate: &AggregateCall) -> bool {
+    use Aggregated as F;
+    use SqlType as T;
+    let whole = |ty: &T| matches!(ty, T::Int2 | T::Int4 | T::Int8);
+    let exact = |ty: &T| whole(ty) || matches!(ty, T::Numeric(_));
+    match aggregate.function {
+        F::Count | F::BoolAnd | F::BoolOr | F::BitAnd | F::BitOr | F::BitXor => true,
+        F::Sum | F::Avg => aggregate.args.iter().all(|arg| exact(&arg.ty)),
+        F::Min | F::Max => aggregate
+            .args
+            .iter()
+            .all(|arg| whole(&arg.ty) || matches!(arg.ty, T::Date | T::Timestamp(_) | T::Timestamptz(_))),
+        _ => false,
+    }
 }
 
 /// The rows of the frame of the row at a position.

@@ -1,0 +1,73 @@
+//! FOR UPDATE of rows that a query found (decision 183): who waits, who is passed over, what is asked again.
+
+#![allow(clippy::disallowed_methods)] // sessions have threads of their own
+
+use super::{open, run, session, state_of};
+use sql::transaction::memory::MemoryKv;
+use sql::{Database, Session};
+use std::sync::Arc;
+use std::thread;
+
+/// No index leads from one table to the other.
+const TAKE: &str = "SELECT a.id, a.v FROM a JOIN b USING (g) WHERE a.v < 100 ORDER BY a.id";
+
+fn tables(db: &Arc<Database>) -> Session {
+    let mut a = session(db);
+    run(&mut a, "CREATE TABLE a (id int PRIMARY KEY, g int, v int); CREATE TABLE b (g int, w int)");
+    run(
+        &mut a,
+        "INSERT INTO a SELECT i, i % 3, i FROM generate_series(1, 6) i; INSERT INTO b VALUES (0, 0), (1, 1), (2, 2)",
+    );
+    a
+}
+
+#[test]
+fn rows_that_are_held_are_skipped_or_refused_and_limits_count_what_is_locked() {
+    for level in ["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"] {
+        let db = open(MemoryKv::new());
+        let (mut a, mut b) = (tables(&db), session(&db));
+        for session in [&mut a, &mut b] {
+            run(session, &format!("BEGIN ISOLATION LEVEL {level}"));
+        }
+        assert_eq!(run(&mut a, &format!("{TAKE} LIMIT 2 FOR UPDATE OF a")), ["1|1", "2|2"], "{level}");
+        assert_eq!(run(&mut b, &format!("{TAKE} LIMIT 2 FOR UPDATE OF a SKIP LOCKED")), ["3|3", "4|4"], "{level}");
+        let skipping = format!("{TAKE} LIMIT 1 OFFSET 1 FOR UPDATE OF a SKIP LOCKED");
+        assert_eq!(run(&mut a, &skipping), ["2|2"], "{level}: its own are not held");
+        assert_eq!(state_of(&mut b, "SELECT 1 FROM a JOIN b USING (g) FOR UPDATE NOWAIT"), "55P03", "{level}");
+    }
+}
+
+#[test]
+fn what_has_changed_meanwhile_is_asked_again_or_refused() {
+    for (level, expected) in [("READ COMMITTED", Ok(["1|10", "2|2"])), ("REPEATABLE READ", Err("40001"))] {
+        let db = open(MemoryKv::new());
+        let (mut a, mut b) = (tables(&db), session(&db));
+        run(&mut a, "BEGIN; UPDATE a SET v = 10 WHERE id = 1; UPDATE a SET v = 200 WHERE id = 3");
+        run(&mut b, &format!("BEGIN ISOLATION LEVEL {level}; SELECT count(*) FROM b"));
+        let waiter = thread::spawn(move || match expected {
+            Ok(_) => run(&mut b, &format!("{TAKE} LIMIT 2 FOR UPDATE OF a")),
+            Err(_) => vec![state_of(&mut b, &format!("{TAKE} LIMIT 2 FOR UPDATE OF a"))],
+        });
+        let mut asking = session(&db);
+        while run(&mut asking, "SELECT count(*) FROM pg_locks WHERE NOT granted") == ["0"] {
+            assert!(!waiter.is_finished(), "{level}: it does not wait");
+            thread::yield_now();
+        }
+        run(&mut a, "COMMIT");
+        let came = waiter.join().expect("the waiter");
+        assert_eq!(came, expected.map_or_else(|state| vec![state.to_string()], |rows| rows.map(String::from).to_vec()));
+    }
+}
+
+/// The part that writes does not see itself, and tells its own tag.
+#[test]
+fn returning_of_queries_reads_what_was_before() {
+    let db = open(MemoryKv::new());
+    let mut a = tables(&db);
+    let returned =
+        run(&mut a, "DELETE FROM a WHERE id > 4 RETURNING id, (SELECT count(*) FROM a o WHERE o.id >= a.id)");
+    assert_eq!(returned, ["5|2", "6|1"]);
+    let mut out = super::Rows::default();
+    a.simple_query("UPDATE a SET v = v WHERE id < 3 RETURNING (SELECT w FROM b WHERE b.g = a.g)", &mut out).unwrap();
+    assert_eq!((out.rows, out.tags), (vec!["1".to_string(), "2".into()], vec!["UPDATE 2".to_string()]));
+}
