@@ -9,8 +9,8 @@
 //! Caveat: where another item of FROM has a column of that name, too, it is ambiguous.
 
 use super::forms::NAMED_ROW;
+use super::locking::{key_lock, lock_words};
 use super::naming::output_name;
-use super::rewrite::{key_lock, lock_words};
 use super::tokens::is;
 use super::tree::{call, constraint_mut, constraint_of};
 use crate::identifier::fold;

@@ -3,12 +3,13 @@
 use super::command::{Command, Planned};
 use super::control::as_of;
 use super::ddl::Ddl;
+use super::locking::KEY_LOCK;
 use super::name::Name;
 use super::reader::{Reader, word_of};
 use super::{Inference, Overriding};
 use super::{reach, reshape, tokens, unmark};
 use crate::SqlError;
-use sqlparser::ast::{LockClause, LockType, ObjectName, Query, SetExpr, Statement};
+use sqlparser::ast::{Query, SetExpr, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::sync::Arc;
@@ -165,10 +166,7 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
     Ok(out)
 }
 
-/// Stands in OF for the strengths of row locks that the library cannot read. No name of a client's has a NUL.
-const KEY_LOCK: &str = "\0key";
-
-/// `FOR KEY SHARE` and `FOR NO KEY UPDATE` become `FOR SHARE` and `FOR UPDATE` with a mark in OF: see [`key_lock`].
+/// `FOR KEY SHARE` and `FOR NO KEY UPDATE` become `FOR SHARE` and `FOR UPDATE` with a mark in OF: see [`super::locking`].
 fn key_lock_clause(r: &mut Reader, out: &mut Vec<TokenWithSpan>) {
     let keep = if r.peek_words("FOR KEY SHARE") { [0, 2] } else { [0, 3] };
     out.extend(keep.iter().map(|n| r.lexed.tokens[r.at + n].clone()));
@@ -178,27 +176,6 @@ fn key_lock_clause(r: &mut Reader, out: &mut Vec<TokenWithSpan>) {
     out.push(TokenWithSpan { token: Token::make_word(KEY_LOCK, Some('"')), span });
     if r.take("OF") {
         out.push(TokenWithSpan { token: Token::Period, span });
-    }
-}
-
-/// Whether OF has the mark of a lock that is about keys, and what it names besides.
-pub fn key_lock(of: &ObjectName) -> (bool, Option<ObjectName>) {
-    match of.0.split_first() {
-        Some((first, rest)) if first.as_ident().is_some_and(|ident| ident.value == KEY_LOCK) => {
-            (true, (!rest.is_empty()).then(|| ObjectName(rest.to_vec())))
-        }
-        _ => (false, Some(of.clone())),
-    }
-}
-
-/// What a lock was written as.
-pub fn lock_words(lock: &LockClause) -> &'static str {
-    let of_keys = lock.of.as_ref().is_some_and(|of| key_lock(of).0);
-    match (&lock.lock_type, of_keys) {
-        (LockType::Update, false) => "FOR UPDATE",
-        (LockType::Update, true) => "FOR NO KEY UPDATE",
-        (LockType::Share, false) => "FOR SHARE",
-        (LockType::Share, true) => "FOR KEY SHARE",
     }
 }
 
