@@ -57,6 +57,13 @@ pub enum Event {
         /// Why.
         refusal: Refusal,
     },
+    /// A peer goes on hearing an earlier life of this node: this process runs on a copy of its store, and is to stop.
+    Copy {
+        /// The peer.
+        node: u32,
+        /// What it says.
+        refusal: Refusal,
+    },
     /// Somebody connected who does not speak the protocol.
     Noise {
         /// Where he came from.
@@ -111,6 +118,9 @@ impl fmt::Display for Event {
             }
             Event::RefusedAtDoor { node, from, by_this_node: false, refusal } => {
                 write!(f, "n{node} came from {from} and refuses this node: it {refusal}")
+            }
+            Event::Copy { node, refusal } => {
+                write!(f, "n{node} goes on refusing this node, whose store is a copy of one in use: it {refusal}")
             }
             Event::Noise { from, problem } => write!(f, "a connection from {from} is no node's: {problem}"),
             Event::Broken { node, error } => write!(f, "what n{node} sends cannot be read: {error}"),

@@ -87,6 +87,13 @@ impl Guests {
         self.table.lock().guests.values().any(is)
     }
 
+    /// Whether this life of a node has a lane.
+    pub fn has_life(&self, named: u32, wanted: u64) -> bool {
+        let is =
+            |guest: &Guest| matches!(guest.stage, Stage::Lane { node, life, .. } if (node, life) == (named, wanted));
+        self.table.lock().guests.values().any(is)
+    }
+
     /// Ends all but the control requests that are being answered, and waits until every thread has left, except where it is this one.
     pub fn close(&self) {
         let mut table = self.table.lock();

@@ -35,6 +35,7 @@ pub(crate) fn shake_hands(
     if let Err(refusal) = hub.admit(&peer, (hello.incarnation, hello.start), &hello.release, &hello.knows) {
         return Ok(Err((true, refusal)));
     }
+    peer.is_heard();
     // It is alive: what this node has for it need not wait.
     peer.lanes.iter().for_each(|lane| lane.hurry());
     Ok(Ok(peer))
@@ -50,7 +51,10 @@ pub(crate) fn read_all(hub: &Hub, peer: &PeerState, lane: usize, mut stream: &Tc
     loop {
         match stream.read(cutter.space()) {
             Ok(0) => return,
-            Ok(n) => cutter.filled(n),
+            Ok(n) => {
+                peer.is_heard();
+                cutter.filled(n);
+            }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => return,
         }

@@ -36,6 +36,7 @@
 //! 3. A lane that stalls holds up no other lane and no other peer, except where `deliver` itself blocks.
 //! 4. A store that is not the one known under its node's number sends nothing and receives nothing; neither does an older life of
 //!    a node than one that was seen.
+//!    A later life is let in once the earlier one is over: its connections have ended, or nothing came over them for [`ALIVE`].
 //! 5. A connection that carries nothing for [`SILENCE`], or takes nothing for [`STALL`], is gone.
 //! 6. Whoever has not said who he is costs a bounded number of threads, a bounded time, and no memory for what he only announces.
 //!
@@ -45,8 +46,8 @@
 //!   knows the numbers of a cluster can send what he likes, and can shut a node out by claiming a later life of it. Listen where only the cluster can reach.
 //! - A parcel that was written may still be lost with its connection, and one that was written in part is dropped. There are no acknowledgements.
 //! - Within a lane the order is that of sending while one connection lasts; across a reconnection parcels may come out of order.
-//! - Two processes with copies of one store and the same incarnation are not told apart: each takes the connections from the other, which shows
-//!   as links that go up and down.
+//! - What was seen of a node is remembered in memory: who restarts takes the process that it meets first. So two processes on copies of one store are told apart by peers that have
+//!   heard one of them before, as long as that one is there ([`Refusal::Alive`], [`Refusal::Copy`]); an old copy that comes after it is gone is a later life like any other.
 //! - A name is resolved in the lane's thread; [`Transport::stop`] waits for a resolver that hangs. Addresses in numbers do not ask one.
 // This is a shell: clocks, threads and sockets are its work.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]

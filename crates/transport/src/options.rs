@@ -24,6 +24,10 @@ pub const PROBE_EVERY: Duration = Duration::from_millis(1000);
 pub const STALL: Duration = Duration::from_millis(3000);
 /// A connection on which nothing arrives for so long, not even a probe, is given up.
 pub const SILENCE: Duration = Duration::from_millis(4000);
+/// A life of a node from which something came so recently, over a connection that still stands, is not over: a later one waits.
+pub const ALIVE: Duration = Duration::from_millis(2000);
+/// Who was told for so long, by one peer without a break, that an earlier life of its node goes on, is a copy: whoever died is forgotten after [`ALIVE`].
+pub const COPY_AFTER: Duration = Duration::from_millis(6000);
 /// What waited longer for a link that was down is not sent when it is up again: whoever sent it has tried something else since.
 pub const STALE: Duration = Duration::from_millis(1000);
 /// The first attempt after a failure comes after about so long; each further one after twice as long.

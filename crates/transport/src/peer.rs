@@ -4,14 +4,14 @@ use crate::frame::FrameError;
 use crate::guests::Guests;
 use crate::hello::{self, Hello, Welcome};
 use crate::lane::Lane;
-use crate::{Deliver, Event, Identity, LANES, LaneStatus, LinkStatus, Options, Peer, Refusal};
+use crate::{ALIVE, COPY_AFTER, Deliver, Event, Identity, LANES, LaneStatus, LinkStatus, Options, Peer, Refusal};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering::Relaxed, Ordering::SeqCst};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 /// A peer, from when it is named until it is no more.
 pub(crate) struct PeerState {
@@ -21,6 +21,9 @@ pub(crate) struct PeerState {
     addr: Mutex<String>,
     gone: AtomicBool,
     news: Mutex<News>,
+    began: Instant,
+    /// When something came of the life that was seen last, in milliseconds after that, and one; 0: never.
+    heard_ms: AtomicU64,
 }
 
 /// What was seen of it, and what was told.
@@ -37,6 +40,8 @@ struct News {
     told: BTreeSet<Told>,
     failures: u64,
     last_error: Option<(String, Instant)>,
+    /// Since when it says, each time, that an earlier life of this node goes on.
+    alive_since: Option<Instant>,
 }
 
 /// What is told once.
@@ -47,6 +52,7 @@ enum Told {
     RefusedAtDoor(bool, u8),
     Unsendable,
     Broken,
+    Copy,
 }
 
 /// Why there is no link.
@@ -79,6 +85,7 @@ impl PeerState {
             told: BTreeSet::new(),
             failures: 0,
             last_error: None,
+            alive_since: None,
         };
         Ok(PeerState {
             node: peer.node,
@@ -87,7 +94,23 @@ impl PeerState {
             addr: Mutex::new(peer.addr.clone()),
             gone: AtomicBool::new(false),
             news: Mutex::new(news),
+            began: Instant::now(),
+            heard_ms: AtomicU64::new(0),
         })
+    }
+
+    fn age_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Something came from it.
+    pub fn is_heard(&self) {
+        self.heard_ms.store(self.age_ms() + 1, Relaxed);
+    }
+
+    fn was_heard_within(&self, time: Duration) -> bool {
+        let heard_ms = self.heard_ms.load(Relaxed);
+        heard_ms > 0 && u128::from((self.age_ms() + 1).saturating_sub(heard_ms)) <= time.as_millis()
     }
 
     pub fn addr(&self) -> String {
@@ -287,15 +310,21 @@ impl Hub {
     }
 
     fn judge_life(&self, peer: &PeerState, life: u64, start: u64) -> Result<(), Refusal> {
-        Self::judge_life_by(&peer.news.lock(), peer.node, life, start)
+        self.judge_life_by(&peer.news.lock(), peer, life, start)
     }
 
-    fn judge_life_by(news: &News, node: u32, life: u64, start: u64) -> Result<(), Refusal> {
+    fn judge_life_by(&self, news: &News, peer: &PeerState, life: u64, start: u64) -> Result<(), Refusal> {
+        let node = peer.node;
+        let alive = |seen: u64| self.guests.has_life(node, seen) && peer.was_heard_within(ALIVE);
         match &news.seen {
             Some((seen, _)) if *seen > life => Err(Refusal::Incarnation { node, known: *seen, named: life }),
             // Each start of one store is another life of it: these are two stores.
             Some((seen, _)) if *seen == life && start != 0 && news.start != 0 && news.start != start => {
                 Err(Refusal::Copy { node, known: news.start, named: start })
+            }
+            // The process of an earlier life is gone before a later one begins, except where that has a copy of the store.
+            Some((seen, _)) if *seen < life && start != 0 && news.start != 0 && alive(*seen) => {
+                Err(Refusal::Alive { node, known: *seen, named: life })
             }
             _ => Ok(()),
         }
@@ -310,7 +339,7 @@ impl Hub {
         knows: &RangeInclusive<u16>,
     ) -> Result<(), Refusal> {
         let mut news = peer.news.lock();
-        Self::judge_life_by(&news, peer.node, life, start)?;
+        self.judge_life_by(&news, peer, life, start)?;
         news.knows = Some(knows.clone());
         if news.seen.as_ref().is_some_and(|(seen, _)| *seen == life) {
             if news.start == 0 {
@@ -328,6 +357,7 @@ impl Hub {
     /// A lane to the peer is connected.
     pub fn lane_is_up(&self, peer: &PeerState) {
         let mut news = peer.news.lock();
+        news.alive_since = None;
         news.lanes_up += 1;
         if news.lanes_up == LANES && !news.up {
             news.up = true;
@@ -356,6 +386,10 @@ impl Hub {
     /// An attempt failed.
     pub fn dial_failed(&self, peer: &PeerState, failure: Failure) {
         let (node, addr) = (peer.node, peer.addr());
+        let outlived = match &failure {
+            Failure::Refused { by_this_node: false, refusal: refusal @ Refusal::Alive { .. } } => Some(*refusal),
+            _ => None,
+        };
         let (told, event, error) = match failure {
             Failure::Unwanted => return,
             Failure::Io(e) => {
@@ -372,9 +406,15 @@ impl Hub {
         news.failures += 1;
         news.last_error = Some((error, Instant::now()));
         let is_new = news.told.insert(told);
+        let since = outlived.map(|_| *news.alive_since.get_or_insert_with(Instant::now));
+        news.alive_since = since;
+        let is_copy = since.is_some_and(|since| since.elapsed() >= COPY_AFTER) && news.told.insert(Told::Copy);
         drop(news);
         if is_new && !self.is_over(peer) {
             self.report(&event);
+        }
+        if let Some(refusal) = outlived.filter(|_| is_copy && !self.is_over(peer)) {
+            self.report(&Event::Copy { node, refusal });
         }
     }
 

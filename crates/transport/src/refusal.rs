@@ -94,6 +94,19 @@ pub enum Refusal {
         /// What the one that came drew.
         named: u64,
     },
+    /// An earlier life of the node goes on: its connections stand, and something came over them a moment ago.
+    #[error(
+        "hears life {known} of n{node} still, and this is life {named}: if that one has just died this is over in {} s, else this is a copy of its store",
+        crate::ALIVE.as_secs()
+    )]
+    Alive {
+        /// The node in question.
+        node: u32,
+        /// The life that is heard.
+        known: u64,
+        /// The one that came.
+        named: u64,
+    },
     /// A reason that this release does not know, by its number.
     #[error("refuses for a reason that this release does not know (number {0}): upgrade it")]
     Unknown(u8),
@@ -115,6 +128,7 @@ impl Refusal {
                 (9, 0, version.into(), u128::from(min) | u128::from(max) << 16)
             }
             Refusal::Copy { node, known, named } => (10, node, known.into(), named.into()),
+            Refusal::Alive { node, known, named } => (11, node, known.into(), named.into()),
             Refusal::Unknown(code) => (code.max(1), 0, 0, 0),
         }
     }
@@ -137,6 +151,7 @@ impl Refusal {
                     max: (named >> 16).try_into().ok()?,
                 },
                 10 => Refusal::Copy { node, known: known.try_into().ok()?, named: named.try_into().ok()? },
+                11 => Refusal::Alive { node, known: known.try_into().ok()?, named: named.try_into().ok()? },
                 _ => return None,
             })
         };

@@ -75,6 +75,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
         any::<(u32, u128, u128)>().prop_map(|(node, known, named)| Refusal::Store { node, known, named }),
         any::<(u32, u64, u64)>().prop_map(|(node, known, named)| Refusal::Incarnation { node, known, named }),
         any::<(u32, u64, u64)>().prop_map(|(node, known, named)| Refusal::Copy { node, known, named }),
+        any::<(u32, u64, u64)>().prop_map(|(node, known, named)| Refusal::Alive { node, known, named }),
         Just(Refusal::NotAMember),
         any::<(u8, u8)>().prop_map(|(known, named)| Refusal::Lane { known, named }),
         any::<(u16, u16, u16)>().prop_map(|(version, min, max)| Refusal::ClusterVersion { version, min, max }),

@@ -76,6 +76,9 @@ impl Founder {
         ran_alone: bool,
     ) -> Result<Arc<Founder>, String> {
         let store = identity::store_id(&dir, || u128::from(draw()) << 64 | u128::from(draw()))?;
+        if let Some(why) = identity::copied(&dir)? {
+            return Err(why);
+        }
         let membership = identity::load(&dir)?;
         if let Some(Membership { charter, node }) = &membership
             && charter.has_left(store) == Some(*node)
@@ -99,6 +102,15 @@ impl Founder {
         }
         let (state, changed) = (State { membership, reserved: None }, Condvar::new());
         Ok(Arc::new(Founder { dir, store, join, addr, locality, ran_alone, state: Mutex::new(state), changed }))
+    }
+
+    /// Another process is heard as node `node`, says n`told_by`: this store is a copy, and says so from now on. Gives what a start on it will say.
+    ///
+    /// # Errors
+    /// That cannot be written down.
+    pub fn mark_copy(&self, node: u32, told_by: u32) -> Result<String, String> {
+        identity::mark_copy(&self.dir, node, told_by)?;
+        Ok(identity::copied(&self.dir)?.unwrap_or_default())
     }
 
     /// What it is a member of.

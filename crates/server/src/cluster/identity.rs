@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 const CLUSTER_FILE: &str = "CLUSTER";
 const STORE_FILE: &str = "STORE";
+const COPY_FILE: &str = "COPY";
 const STORE_HEADER: &str = "timeball store id 1";
 
 /// A charter, and which of its nodes this one is.
@@ -87,6 +88,29 @@ pub fn load(dir: &Path) -> Result<Option<Membership>, String> {
     sound.map(Some).ok_or_else(|| damaged(&path))
 }
 
+/// Why a store is not to be used, if a copy of it was found to be a copy: its file `COPY` says so.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn copied(dir: &Path) -> Result<Option<String>, String> {
+    let path = dir.join(COPY_FILE);
+    let Some(text) = read(&path)? else { return Ok(None) };
+    Ok(Some(format!(
+        "the store {} is a copy of one that is in use: {}; it has not what that one promised and acknowledged since. Start the node on an empty --store to join anew, as another node; or, if the other process and its store are gone for good, so that this is all that is left of them, and what they acknowledged may be lost: remove the file {}",
+        dir.display(),
+        text.trim(),
+        path.display()
+    )))
+}
+
+/// Marks a store as a copy: n`told_by` hears another process as n`node`.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn mark_copy(dir: &Path, node: u32, told_by: u32) -> Result<(), String> {
+    write(dir, COPY_FILE, &format!("n{told_by} hears another process as n{node}\n"))
+}
+
 /// Makes a store a member's.
 ///
 /// # Errors
@@ -111,6 +135,10 @@ mod tests {
         let membership = Membership { charter: charter(), node: 2 };
         save(&dir, &membership).unwrap();
         assert_eq!(load(&dir), Ok(Some(membership)));
+        assert_eq!(copied(&dir), Ok(None));
+        mark_copy(&dir, 3, 1).unwrap();
+        let why = copied(&dir).unwrap().unwrap();
+        assert!(why.contains("n1 hears another process as n3") && why.contains("--store"), "{why}");
         std::fs::write(dir.join(CLUSTER_FILE), "timeball cluster 1\ncluster 0\n").unwrap();
         assert!(load(&dir).unwrap_err().contains("damaged"));
         std::fs::remove_dir_all(&dir).unwrap();

@@ -158,7 +158,13 @@ fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Tr
     let founder = inner.founder.clone();
     let asked = Arc::downgrade(inner);
     let control = move |request: Bytes| Bytes::from(answer(&asked, &founder, &request));
-    let report = Arc::new(log_event);
+    let shared = Arc::downgrade(inner);
+    let report = Arc::new(move |event: &transport::Event| {
+        log_event(event);
+        if let (transport::Event::Copy { node, .. }, Some(inner)) = (event, shared.upgrade()) {
+            inner.is_a_copy(*node);
+        }
+    });
     let options = transport::Options { seed: super::founding::draw(), report, ..transport::Options::default() };
     let transport = Transport::start(listener, identity, peers, options, Box::new(deliver), Box::new(control))?;
     transport.set_cluster_version(charter.version);

@@ -161,3 +161,41 @@ fn after_the_mistake_is_mended_they_meet() {
     one.wait_up(2);
     two.wait_up(1);
 }
+
+/// A store was copied while its node ran, and the copy is started: a life of its own, and a later one.
+#[test]
+fn a_later_life_beside_one_that_goes_on() {
+    let second = Identity { start: 0xa, ..identity(2) };
+    let [one, two] = meet(second, |addr| peer(1, &addr), |addr| peer(2, &addr));
+    one.wait_up(2);
+    two.wait_up(1);
+    let copy = Identity { incarnation: 2, start: 0xb, ..identity(2) };
+    let copy = TestNode::start(copy, bind(), vec![peer(1, &one.addr)]);
+    let why = Refusal::Alive { node: 2, known: 1, named: 2 };
+    copy.expect("it is told why", |e| matches!(e, Event::RefusedAtDial { node: 1, refusal, .. } if *refusal == why));
+    copy.expect(
+        "and in the end that it is a copy",
+        |e| matches!(e, Event::Copy { node: 1, refusal } if *refusal == why),
+    );
+    copy.send(1, 0, "of a copy");
+    two.send(1, 0, "of the first one");
+    until("the first one is heard", || one.got.lock().unwrap().iter().any(|p| p.bytes == "of the first one"));
+    assert!(one.got.lock().unwrap().iter().all(|p| p.bytes != "of a copy"));
+    assert_eq!(two.count(|e| matches!(e, Event::Down { .. } | Event::RefusedAtDial { .. })), 0, "nothing disturbs it");
+}
+
+/// Who has died is over at once, where that is seen, and its next life is let in.
+#[test]
+fn a_later_life_comes_after_the_earlier_one_has_ended() {
+    let second = Identity { start: 0xa, ..identity(2) };
+    let [one, two] = meet(second, |addr| peer(1, &addr), |addr| peer(2, &addr));
+    one.wait_up(2);
+    two.wait_up(1);
+    let addr = two.addr.clone();
+    drop(two);
+    let later = Identity { incarnation: 2, start: 0xb, ..identity(2) };
+    let later = TestNode::start(later, bind_again(&addr), vec![peer(1, &one.addr)]);
+    later.wait_up(1);
+    one.wait_up(2);
+    assert_eq!(later.count(|e| matches!(e, Event::Copy { .. })), 0);
+}
