@@ -17,6 +17,7 @@ use store::{Engine, Versions};
 /// The operations of a node's transaction: see [`node::Transaction`], which documents each.
 pub(crate) trait Operations: Send {
     fn snapshot(&self) -> Timestamp;
+    fn has_snapshot(&self) -> bool;
     fn stats(&self) -> &Stats;
     fn id(&self) -> Option<TxnId>;
     fn written_keys(&self) -> usize;
@@ -260,6 +261,9 @@ forward!(Alone {
         self.commit_reads()
     }
     fn hurry(&mut self, _: bool) {}
+    fn has_snapshot(&self) -> bool {
+        true
+    }
     fn is_far(&self) -> bool {
         false
     }
@@ -306,6 +310,10 @@ forward!(Member {
     }
     fn hurry(&mut self, hasty: bool) {
         self.hurry(hasty);
+    }
+    // At a node in doubt each statement of READ COMMITTED takes its own when it reads.
+    fn has_snapshot(&self) -> bool {
+        self.is_placed()
     }
     // One whose snapshot is not placed yet asks for nothing ahead.
     fn is_far(&self) -> bool {

@@ -252,6 +252,9 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     fn snapshot(&self) -> Timestamp {
         self.txn.snapshot()
     }
+    fn has_snapshot(&self) -> bool {
+        self.txn.has_snapshot()
+    }
     fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.read(key, false)
     }

@@ -348,7 +348,8 @@ impl Session {
     pub(super) fn follow_catalog(&mut self, wait: Wait) -> Result<(), SqlError> {
         let moved = |active: &&mut Active| {
             let unsure = active.unreached || active.presumed && wait != Wait::Never;
-            unsure || active.snapshot_now() != active.looked_at
+            // A statement whose snapshot is still to be taken reads later than what the one before has looked at.
+            unsure || active.txn.with(|t| !t.has_snapshot() || t.snapshot() != active.looked_at)
         };
         let Some(active) = self.active.as_mut().filter(moved) else { return Ok(()) };
         let patience = Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() };

@@ -112,6 +112,8 @@ struct Conflicts {
     unacknowledged: AtomicUsize,
     /// What is begun with a snapshot of its own takes one of 10 ms ago: `none`, where the clock was set back.
     behind: AtomicBool,
+    /// The clock is in doubt: the snapshot of a statement is taken by the first that it reads.
+    doubts: AtomicBool,
     /// No range of the present answers.
     lost: AtomicBool,
     /// Snapshots are read that are at least so old, microseconds: it is all that is here.
@@ -152,7 +154,18 @@ struct ConflictingTxn {
     txn: Box<dyn Transaction>,
     past: bool,
     behind: bool,
+    placed: bool,
     left: Arc<Conflicts>,
+}
+impl ConflictingTxn {
+    /// What a key that is to be read gets; the snapshot is taken then at the latest.
+    fn reach(&mut self, key: &[u8]) -> Result<(), KvError> {
+        self.left.reached(key, self.past)?;
+        if !std::mem::replace(&mut self.placed, true) {
+            self.txn.begin_statement()?;
+        }
+        Ok(())
+    }
 }
 impl Conflicting {
     fn here(&self) -> clock::Timestamp {
@@ -170,7 +183,7 @@ impl Kv for Conflicting {
         let (txn, past) = (self.kv.begin(options)?, options.as_of.is_some_and(|at| at <= self.here()));
         let behind =
             self.left.behind.load(Ordering::Relaxed) && options.isolation == Isolation::RepeatableRead && !past;
-        Ok(Box::new(ConflictingTxn { txn, past, behind, left: self.left.clone() }))
+        Ok(Box::new(ConflictingTxn { txn, past, behind, placed: true, left: self.left.clone() }))
     }
     fn unique_id(&self) -> u64 {
         self.kv.unique_id()
@@ -194,8 +207,11 @@ impl Transaction for ConflictingTxn {
         let back_us = if self.behind { 10_000 } else { 0 };
         clock::Timestamp::new(snapshot.physical_us() - back_us, snapshot.logical())
     }
+    fn has_snapshot(&self) -> bool {
+        self.placed
+    }
     fn get(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
-        self.left.reached(key, self.past)?;
+        self.reach(key)?;
         self.txn.get(key)
     }
     fn observe_hastily(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
@@ -203,11 +219,11 @@ impl Transaction for ConflictingTxn {
         self.observe(key)
     }
     fn get_certified(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
-        self.left.reached(key, self.past)?;
+        self.reach(key)?;
         self.txn.get_certified(key)
     }
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
-        self.left.reached(&request.span.start, self.past)?;
+        self.reach(&request.span.start)?;
         self.txn.scan(request)
     }
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
@@ -233,7 +249,8 @@ impl Transaction for ConflictingTxn {
         self.txn.delete(key)
     }
     fn begin_statement(&mut self) -> Result<(), KvError> {
-        self.txn.begin_statement()
+        self.placed = !self.left.doubts.load(Ordering::Relaxed);
+        if self.placed { self.txn.begin_statement() } else { Ok(()) }
     }
     fn savepoint(&mut self) -> u32 {
         self.txn.savepoint()

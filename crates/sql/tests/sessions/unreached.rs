@@ -169,3 +169,27 @@ fn a_past_that_is_too_recent_says_what_is_here() {
     let error = fresh.simple_query("SELECT * FROM t", &mut Rows::default()).unwrap_err();
     assert!(error.hint.as_deref().is_some_and(|hint| !hint.contains("max_staleness")), "{error:?}");
 }
+
+/// READ COMMITTED at a node that comes to doubt its clock: a statement's snapshot is taken when it reads, and lies above the one whose catalog is known.
+#[test]
+fn who_takes_his_snapshot_late_goes_by_the_catalog_of_then() {
+    let kv = MemoryKv::new();
+    let left = Arc::new(Conflicts::default());
+    let (here, there) = (open(Conflicting { kv: kv.clone(), left: left.clone() }), open(kv));
+    let (mut a, mut b) = (session(&here), session(&there));
+    run(&mut b, "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE log (n int); INSERT INTO t VALUES (1)");
+    assert_eq!(run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT id FROM t"), ["1"]);
+    left.doubts.store(true, Ordering::Relaxed);
+    run(&mut b, "TRUNCATE t; INSERT INTO t VALUES (2), (3); INSERT INTO log VALUES (2)");
+    assert_eq!(run(&mut a, "SELECT count(*), (SELECT count(*) FROM log) FROM t"), ["2|1"], "one snapshot");
+    run(&mut b, "ALTER TABLE t ADD COLUMN v int DEFAULT 5");
+    assert_eq!(run(&mut a, "SELECT * FROM t ORDER BY id"), ["2|5", "3|5"]);
+    run(&mut b, "DROP TABLE log; CREATE TABLE other (n int)");
+    let asked = left.asked.load(Ordering::Relaxed);
+    assert_eq!(run(&mut a, "SELECT 7"), ["7"]);
+    assert_eq!(left.asked.load(Ordering::Relaxed), asked, "what needs no catalog asks nobody");
+    assert_eq!(run(&mut a, "SELECT count(*) FROM other"), ["0"]);
+    assert_eq!(state_of(&mut a, "SELECT * FROM log"), "42P01");
+    left.doubts.store(false, Ordering::Relaxed);
+    assert_eq!(run(&mut a, "ROLLBACK; SELECT count(*) FROM t"), ["2"]);
+}

@@ -568,6 +568,10 @@ pub enum Erased {
 pub trait Transaction: Send {
     /// The snapshot read from.
     fn snapshot(&self) -> Timestamp;
+    /// Whether it has its snapshot. Else the next that it reads or locks takes one, which may be another than [`Transaction::snapshot`] says until then.
+    fn has_snapshot(&self) -> bool {
+        true
+    }
     /// The value at the snapshot, own writes first. Certified at commit under SERIALIZABLE.
     fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError>;
     /// As [`Transaction::get`], certified at every isolation level: for constraints and the catalog.
