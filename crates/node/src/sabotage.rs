@@ -53,6 +53,8 @@ switches! {
     serve_after_release: set_serve_after_release,
     /// What peers say of clocks is not heard.
     ignore_proofs: set_ignore_proofs,
+    /// What a peer's claim proved once is told it for ever, however long it was silent since.
+    accuse_for_ever: set_accuse_for_ever,
     /// A node whose clock is in doubt goes by it all the same (`lent`).
     borrow_nothing: set_borrow_nothing,
     /// A leader whose clock is in doubt says what time it is all the same (`lent`, invariant 2).

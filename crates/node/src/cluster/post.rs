@@ -11,14 +11,25 @@ use store::Engine;
 
 /// Peers against whose clocks something is held, at most.
 const PEERS_MAX: usize = 1024;
+/// What a claim proved is told for so long after it came, nanoseconds: 10 s. Who goes on claiming it proves it anew, and who has fallen silent may have mended his clock, or have been
+/// started anew; each word of an old proof would keep him from being trusted for another minute.
+const TOLD_NS: u64 = 10_000_000_000;
 
 /// What is to be sent, and what is held against peers' clocks.
 #[derive(Debug, Default)]
 pub(crate) struct Post {
     /// Framed when the outputs are taken.
     pub answers: Vec<(NodeId, Body)>,
-    /// By how much a peer's claim was proved wrong last, nanoseconds.
-    accuse: BTreeMap<NodeId, u64>,
+    /// By how much a peer's last claim was proved wrong, nanoseconds, and when that came, by the time that passes here.
+    accuse: BTreeMap<NodeId, (u64, u64)>,
+}
+
+impl Post {
+    /// What is held against a peer's clock now, nanoseconds.
+    fn accuses_ns(&self, now: &Reading, to: NodeId, for_ever: bool) -> u64 {
+        let proof = self.accuse.get(&to);
+        proof.map_or(0, |(gap, at)| if for_ever || now.now_ns.saturating_sub(*at) <= TOLD_NS { *gap } else { 0 })
+    }
 }
 
 impl<E: Engine> Core<E> {
@@ -37,7 +48,7 @@ impl<E: Engine> Core<E> {
             self.counters.messages_withheld.one();
             return;
         }
-        let accuses_ns = self.post.accuse.get(&to).copied().unwrap_or_default();
+        let accuses_ns = self.post.accuses_ns(now, to, self.sabotage.accuse_for_ever());
         let claim = Claim { interval: now.trusted(), accuses_ns };
         let frame = Frame { cluster: self.options.cluster, from: self.me().0, to: to.0, claim, body };
         let message = Message { from: self.me(), to, class, bytes: frame.encode().into() };
@@ -78,7 +89,7 @@ impl<E: Engine> Core<E> {
             };
             match ahead_ns {
                 0 => drop(self.post.accuse.remove(&from)),
-                gap if self.post.accuse.len() < PEERS_MAX => drop(self.post.accuse.insert(from, gap)),
+                gap if self.post.accuse.len() < PEERS_MAX => drop(self.post.accuse.insert(from, (gap, now.now_ns))),
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 use super::client::{Txn, pairs, set, value};
 use super::links::lead;
 use super::world::{Prepare, World, founding, poll_fn};
-use clock::{Status, Timestamp};
+use clock::{Level, Status, Timestamp};
 use node::cluster::{LogLimits, Message, NodeId};
 use node::{BeginOptions, Consistency, IfRefused, Isolation, LockMode, TxnError, WhenLocked};
 use protocol::door::{Body, Frame, Request};
@@ -85,6 +85,27 @@ fn what_needs_no_bound_is_served_at_the_time_of_leaders() {
         assert!(w.member(3).counters().times_borrowed.get() > 0, "{doubt:?}");
         assert_eq!(w.member(3).counters().commits_unanswered.get(), 0);
     }
+}
+
+/// Who was silent since it was proved wrong may have mended its clock: what was held against it then is not told it when it comes back.
+#[test]
+fn an_old_proof_is_no_proof_of_a_clock_that_was_mended() {
+    let comes_back = |prepare: Prepare| {
+        let mut w = world(380, (2_000_000, None), prepare);
+        assert_eq!(w.member(3).clock_level().0, Level::Untrusted);
+        w.crash(3);
+        w.break_watch(3, 0, None);
+        w.run(100_000_000);
+        // The others speak to it before they have heard it.
+        w.weather.cuts.extend([(3, 1), (3, 2)]);
+        w.start(3);
+        w.run(2_000_000);
+        w.heal();
+        w.run(3_000_000);
+        w.member(3).clock_level().0
+    };
+    assert_eq!(comes_back(intact), Level::Synchronized);
+    assert_eq!(comes_back(|sabotage| sabotage.set_accuse_for_ever(true)), Level::Untrusted);
 }
 
 #[test]
