@@ -373,7 +373,7 @@ fn locks_transactions_and_leases_are_shown() {
     two.batch_execute("ROLLBACK").unwrap();
     assert_eq!(admin.query_one(nobody, &[]).unwrap().get::<_, i64>(0), 0);
     // It leads all there is, and needs no lease.
-    let leases = "SELECT leader_node_id, holds, lease_until, error FROM timeball_internal.leases";
+    let leases = "SELECT leader_node_id, holds, lease_until::text, error FROM timeball_internal.leases";
     for row in admin.query(leases, &[]).unwrap() {
         let row: (i32, &str, Option<&str>, Option<&str>) = (row.get(0), row.get(1), row.get(2), row.get(3));
         assert_eq!(row, (1, "alone", None, None));

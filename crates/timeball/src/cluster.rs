@@ -218,10 +218,11 @@ const STATUS: [(&str, &str, &str); 2] = [
     (
         "Ranges",
         "range_id, start_key, leader_node_id, replicas, role, term, lease_until, holds, applied, cluster_version",
-        "(SELECT r.range_id, r.start_key, coalesce(l.leader_node_id::text, r.leader_node_id) AS leader_node_id, r.replicas, r.role, r.term, \
-                 coalesce(l.lease_until, r.lease_until) AS lease_until, l.holds, r.applied, r.cluster_version \
+        // An earlier release has texts in some of these columns.
+        "(SELECT r.range_id, r.start_key, coalesce(l.leader_node_id::text, r.leader_node_id::text) AS leader_node_id, r.replicas, r.role, r.term, \
+                 coalesce(l.lease_until::text, r.lease_until::text) AS lease_until, l.holds, r.applied, r.cluster_version \
             FROM timeball_internal.ranges r \
-            LEFT JOIN timeball_internal.leases l ON l.range_id::text = r.range_id AND l.lease_until IS NOT NULL) shown \
+            LEFT JOIN timeball_internal.leases l ON l.range_id::text = r.range_id::text AND l.lease_until IS NOT NULL) shown \
          ORDER BY start_key",
     ),
 ];

@@ -37,7 +37,7 @@ fn a_node_that_ran_alone_becomes_one_of_three() {
     let ranges = client.query("SELECT range_id FROM timeball_internal.ranges", &[]).unwrap();
     assert_eq!(ranges.len(), 2);
     for range in ranges {
-        let range: String = range.get(0);
+        let range = range.get::<_, i64>(0).to_string();
         for to in ["2", "3"] {
             ask(&["range", "move", &range, "--to", to, "--host", &host]).unwrap();
         }

@@ -82,15 +82,12 @@ fn posts_and_likes_go_on_when_a_node_is_killed() {
     let (mut demo, nodes) = Demo::start();
     let mut client = connect(&nodes[0]).unwrap();
     client.batch_execute("CREATE TABLE seen (id int PRIMARY KEY)").unwrap();
-    let leader: String = client
+    let leader: i32 = client
         .query_one("SELECT leader_node_id FROM timeball_internal.ranges ORDER BY start_key LIMIT 1", &[])
         .unwrap()
         .get(0);
     // Who leads is killed, unless the clients are there: they know one address.
-    let (home, killed) = match leader.as_str() {
-        "1" => (1, 0),
-        leader => (0, leader.parse::<usize>().unwrap() - 1),
-    };
+    let (home, killed) = if leader == 1 { (1, 0) } else { (0, leader as usize - 1) };
     let url = format!("postgresql://root@{}/demo", nodes[home].sql);
     let bench = Command::new(binary())
         .args(["bench", "posts-and-likes", "--no-load", "--json", "--workers", "4", "--duration", "12s", "--url", &url])

@@ -16,7 +16,7 @@ pub fn ask(arguments: &[&str]) -> Result<String, String> {
 /// How one node sees another: its state and last error.
 fn seen(client: &mut Client, node: usize) -> Option<(String, String)> {
     let query = "SELECT state, coalesce(last_error, '') FROM timeball_internal.nodes WHERE node_id = $1";
-    client.query_opt(query, &[&node.to_string()]).unwrap().map(|row| (row.get(0), row.get(1)))
+    client.query_opt(query, &[&(node as i32)]).unwrap().map(|row| (row.get(0), row.get(1)))
 }
 
 fn replicas(client: &mut Client) -> String {
@@ -85,7 +85,7 @@ fn halves_go_along() {
     nodes.kill(fourth);
     let host = nodes.peers()[1].clone();
     let moving = std::thread::spawn(move || ask(&["range", "move", "1", "--to", "4", "--from", "3", "--host", &host]));
-    let learners = "SELECT learners FROM timeball_internal.ranges WHERE range_id = '1' AND learners LIKE '%4%'";
+    let learners = "SELECT learners FROM timeball_internal.ranges WHERE range_id = 1 AND learners LIKE '%4%'";
     until("it has begun", || (0..3).find(|at| !nodes.at(*at).connect().query(learners, &[]).unwrap().is_empty()));
     client.batch_execute("ALTER TABLE t SPLIT AT VALUES (50)").unwrap();
     nodes.restart(fourth);
@@ -153,8 +153,8 @@ fn a_wiped_store_is_a_new_node() {
     let (_, why) = until("n3 is not waited for", || seen(&mut client, 3).filter(|(state, _)| state == "replaced"));
     assert_eq!(why, "n4 is at its address");
     let clocks = client.query("SELECT node_id FROM timeball_internal.clocks ORDER BY node_id", &[]).unwrap();
-    let clocks: Vec<String> = clocks.iter().map(|row| row.get(0)).collect();
-    assert!(clocks.starts_with(&["1".to_owned()]) && !clocks.contains(&"3".to_owned()), "{clocks:?}");
+    let clocks: Vec<i32> = clocks.iter().map(|row| row.get(0)).collect();
+    assert!(clocks.starts_with(&[1]) && !clocks.contains(&3), "{clocks:?}");
     assert_eq!(replicas(&mut client), "1,2,3", "it takes no place by itself");
     let host = nodes.peers()[0].clone();
     ask(&["range", "move", "1", "--from", "3", "--to", "4", "--host", &host]).unwrap();

@@ -191,8 +191,8 @@ impl Nodes {
         let mut clients: Vec<postgres::Client> = self.running.iter().flatten().map(Node::connect).collect();
         until("the range has a leader", || {
             let told =
-                clients.iter_mut().find_map(|client| client.query_one(query, &[]).ok()?.get::<_, Option<String>>(0));
-            told.and_then(|node| node.parse::<usize>().ok()).map(|node| node - 1)
+                clients.iter_mut().find_map(|client| client.query_one(query, &[]).ok()?.get::<_, Option<i32>>(0));
+            told.map(|node| node as usize - 1)
         })
     }
 }

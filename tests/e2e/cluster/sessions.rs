@@ -14,10 +14,9 @@ fn sessions_are_seen_and_ended_from_another_node() {
     let pids: Vec<i32> = clients.iter_mut().map(pid).collect();
     let query = "SELECT pid, node_id FROM timeball_internal.cluster_sessions WHERE error IS NULL ORDER BY node_id";
     for client in &mut clients {
-        let seen: Vec<(String, String)> =
+        let seen: Vec<(i32, i32)> =
             client.query(query, &[]).unwrap().iter().map(|row| (row.get(0), row.get(1))).collect();
-        let known: Vec<(String, String)> =
-            pids.iter().zip(1..).map(|(pid, node)| (pid.to_string(), node.to_string())).collect();
+        let known: Vec<(i32, i32)> = pids.iter().copied().zip(1..).collect();
         assert_eq!(seen, known);
     }
     let (mut first, mut second) = (clients.remove(0), clients.remove(0));

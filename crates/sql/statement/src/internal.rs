@@ -7,6 +7,7 @@ use crate::peers::Row;
 use crate::sessions::Backend;
 use crate::statement::Statement;
 use crate::transaction::Kv;
+use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::types::{SqlType, Value};
 use clock::Timestamp;
 use std::sync::Arc;
@@ -74,20 +75,45 @@ pub const RANGES: [&str; 15] = [
 pub const PAST: [&str; 6] =
     ["index_id", "retention_seconds", "readable_from", "versions", "given_up_versions", "given_up_below"];
 
+/// The type of a column, by its name: the layers below have texts. A hybrid timestamp that names a version (`snapshot`, `hybrid`) stays its exact text, which AS OF SYSTEM TIME
+/// takes; a time to be looked at and compared is a `timestamptz`.
+fn type_of(column: &str) -> SqlType {
+    match column {
+        "node_id" | "leader_node_id" | "pid" | "cluster_version" => SqlType::Int4,
+        "range_id" | "index_id" | "database_id" | "term" | "applied" | "prepared" | "waiting" | "commits" => {
+            SqlType::Int8
+        }
+        "versions" | "given_up_versions" | "max_drift_ppb" => SqlType::Int8,
+        "is_oldest" => SqlType::Bool,
+        "lease_until" | "readable_from" | "given_up_below" => SqlType::Timestamptz(None),
+        _ if ["_ns", "_ms", "_bytes", "_messages", "_seconds"].iter().any(|unit| column.ends_with(unit)) => {
+            SqlType::Int8
+        }
+        _ => SqlType::Text,
+    }
+}
+
+/// A hybrid timestamp as a time; `up`: the first microsecond at or after it, else the last at or before.
+fn time(text: &str, up: bool) -> Option<Value> {
+    let at: Timestamp = text.parse().ok()?;
+    let us = i64::try_from(at.physical_us()).ok()? + i64::from(up && at.logical() > 0);
+    Some(Value::Timestamptz(us.checked_sub(EPOCH_OFFSET_US)?))
+}
+
 /// The columns of a table, wherever it is. `None`: it is none of [`NAMES`].
 pub fn shape(name: &str) -> Option<Vec<(&'static str, SqlType)>> {
-    let texts = |columns: &[&'static str]| Some(columns.iter().map(|name| (*name, SqlType::Text)).collect());
+    let typed = |columns: &[&'static str]| Some(columns.iter().map(|name| (*name, type_of(name))).collect());
     match name {
-        "snapshots" => texts(&SNAPSHOTS),
-        "cluster_sessions" => texts(&answers::COLUMNS),
+        "snapshots" => typed(&SNAPSHOTS),
+        "cluster_sessions" => typed(&answers::COLUMNS),
         "locks" => Some(views::LOCK_COLUMNS.to_vec()),
         "transactions" => Some(views::TRANSACTION_COLUMNS.to_vec()),
         "leases" => Some(leases::COLUMNS.to_vec()),
-        "clocks" => texts(&CLOCKS),
-        "memory" => texts(&MEMORY),
-        "nodes" => texts(&NODES),
-        "ranges" => texts(&RANGES),
-        "past" => texts(&PAST),
+        "clocks" => typed(&CLOCKS),
+        "memory" => typed(&MEMORY),
+        "nodes" => typed(&NODES),
+        "ranges" => typed(&RANGES),
+        "past" => typed(&PAST),
         _ => None,
     }
 }
@@ -121,12 +147,14 @@ pub fn rows(context: &Statement, name: &str) -> Result<Option<Vec<Vec<Value>>>, 
         _ => kv.internal_table(name).map(|(_, rows)| rows).unwrap_or_default(),
     };
     context.check()?;
-    let value = |((_, ty), cell): (&(&str, SqlType), Option<String>)| {
+    let value = |((name, ty), cell): (&(&str, SqlType), Option<String>)| {
         let Some(cell) = cell else { return Value::Null };
         match ty {
             SqlType::Int4 => cell.parse().map_or(Value::Null, Value::Int4),
             SqlType::Int8 => cell.parse().map_or(Value::Null, Value::Int8),
             SqlType::Bool => Value::Bool(cell == "true"),
+            // What is not kept any more is below it: what is shown can be read.
+            SqlType::Timestamptz(_) => time(&cell, *name == "readable_from").unwrap_or(Value::Null),
             _ => Value::Text(cell.into()),
         }
     };
@@ -148,9 +176,40 @@ fn snapshots(sessions: &[Arc<Backend>], now_us: i64) -> Rows {
             Some(activity.state.name().to_owned()),
             Some(snapshot.to_string()),
             Some((now_us.saturating_sub(taken_us).max(0) / 1000).to_string()),
-            Some(if Some(snapshot) == oldest { "t" } else { "f" }.to_owned()),
+            Some((Some(snapshot) == oldest).to_string()),
             activity.query.map(|query| query.to_string()),
         ]
     };
     held.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_the_types_of_what_they_hold() {
+        let ty = |table: &str, column: &str| {
+            let columns = shape(table).expect(table);
+            columns.into_iter().find(|(name, _)| *name == column).expect(column).1
+        };
+        assert_eq!(ty("nodes", "node_id"), SqlType::Int4);
+        assert_eq!(ty("nodes", "clock_error_ns"), SqlType::Int8);
+        assert_eq!(ty("nodes", "cluster_versions"), SqlType::Text, "from and to");
+        assert_eq!(ty("ranges", "range_id"), ty("leases", "range_id"));
+        assert_eq!(ty("ranges", "lease_until"), ty("leases", "lease_until"));
+        assert_eq!(ty("ranges", "replicas"), SqlType::Text, "a list");
+        assert_eq!(ty("snapshots", "is_oldest"), SqlType::Bool);
+        assert_eq!(ty("past", "readable_from"), SqlType::Timestamptz(None));
+    }
+
+    #[test]
+    fn what_can_be_read_is_shown_no_earlier_than_it_can() {
+        let at = |us: u64, logical: u16| Timestamp::new(us, logical).to_string();
+        let us = EPOCH_OFFSET_US as u64 + 7;
+        assert_eq!(time(&at(us, 0), true), Some(Value::Timestamptz(7)));
+        assert_eq!(time(&at(us, 3), true), Some(Value::Timestamptz(8)));
+        assert_eq!(time(&at(us, 3), false), Some(Value::Timestamptz(7)));
+        assert_eq!(time("never", false), None);
+    }
 }
