@@ -6,6 +6,7 @@ mod bank;
 mod choice;
 mod clock;
 mod contention;
+mod copies;
 mod demo;
 mod doubt;
 mod full;
