@@ -5,15 +5,16 @@ use crate::advisory::{AdvisoryLocks, ClusterLocks, LocalLocks};
 use crate::answers;
 use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
-use crate::catalog::{Cache, Relation, bootstrap, retentions};
+use crate::catalog::{Cache, Relation, Wait, bootstrap, retentions};
 use crate::context::{MemoryBudget, MemoryPool};
 use crate::exec::gather::{By, analyze};
 use crate::sequence::Numbers;
 use crate::session::{GENERATION_TEXT_BYTES_MAX, TextCache};
 use crate::sessions::Sessions;
-use crate::transaction::{Interrupt, Isolation, Kv, Patience};
+use crate::transaction::{BeginOptions, Interrupt, Isolation, Kv, Patience};
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::users;
+use clock::Timestamp;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -94,6 +95,24 @@ impl Database {
     /// Those of the layers below; 58030 if the catalog was written by a newer version.
     pub fn open(kv: Arc<dyn Kv>, options: DatabaseOptions) -> Result<Arc<Database>, SqlError> {
         bootstrap::bootstrap(kv.as_ref())?;
+        Ok(Self::over(kv, options, Cache::default()))
+    }
+
+    /// Opens a database that nobody leads now, by the catalog of the past that is here: `stale` and what needs no range are served, all else says that nobody answers. When somebody leads
+    /// again it is as if it had been opened then.
+    ///
+    /// # Errors
+    /// Nothing is here, or no catalog is in it.
+    pub fn open_by_the_past(kv: Arc<dyn Kv>, options: DatabaseOptions) -> Result<Arc<Database>, SqlError> {
+        let (catalog, patience) = (Cache::default(), Patience::default());
+        let at = kv.freshest_alone(Timestamp::MIN);
+        let mut txn = kv.begin(&BeginOptions { as_of: Some(at), read_only: true, ..BeginOptions::default() })?;
+        catalog.look(kv.as_ref(), &patience, txn.as_mut(), None, Wait::Hasty)?;
+        drop(txn);
+        Ok(Self::over(kv, options, catalog))
+    }
+
+    fn over(kv: Arc<dyn Kv>, options: DatabaseOptions, catalog: Cache) -> Arc<Database> {
         let advisory: Box<dyn AdvisoryLocks> = match kv.node() {
             0 => Box::new(LocalLocks::default()),
             _ => Box::new(ClusterLocks::new(kv.clone())),
@@ -108,11 +127,11 @@ impl Database {
                 _ => answers::answer(&sessions, kv.as_ref(), question),
             }
         }));
-        Ok(Arc::new(Database {
+        Arc::new(Database {
             kv,
             texts: TextCache::new(options.cached_text_bytes),
             options,
-            catalog: Cache::default(),
+            catalog,
             oids: Oids::default(),
             numbers: Arc::default(),
             loads: Loads::default(),
@@ -120,7 +139,7 @@ impl Database {
             drained: Progress::default(),
             told: Mutex::default(),
             sessions,
-        }))
+        })
     }
 
     /// The number of the node; 0: it is alone.

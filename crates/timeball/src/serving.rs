@@ -42,6 +42,8 @@ fn sql_options(options: &NodeOptions, memory: &Memory) -> DatabaseOptions {
     }
 }
 
+/// A member that starts and finds no majority for so long serves the past that it has (0188).
+const PAST_AFTER: Duration = Duration::from_secs(10);
 /// A statement that a range of the cluster could not answer yet is tried again so often while a member starts.
 const START_PAUSE: Duration = Duration::from_millis(200);
 
@@ -270,7 +272,7 @@ fn found(
 
 /// The catalog is a range of the cluster: until that has a leader nobody can be served.
 fn open_database(node: &Node, options: &NodeOptions, memory: &Memory) -> Result<Arc<Database>, String> {
-    let mut told = String::new();
+    let (mut told, began) = (String::new(), Instant::now());
     loop {
         if let Some(why) = node.trouble() {
             return Err(why);
@@ -286,6 +288,13 @@ fn open_database(node: &Node, options: &NodeOptions, memory: &Memory) -> Result<
                 if e.to_string() != told {
                     told = e.to_string();
                     log::warning("waiting_for_the_cluster", &[("cause", &told)]);
+                }
+                // Nobody comes: what this node has of the past it can show.
+                if began.elapsed() >= PAST_AFTER
+                    && let Ok(db) = Database::open_by_the_past(node.kv(), sql_options(options, memory))
+                {
+                    log::warning("serves_the_past", &[("cause", &told)]);
+                    return Ok(db);
                 }
                 std::thread::sleep(START_PAUSE);
             }

@@ -73,7 +73,18 @@ fn two_of_three_are_killed() {
     assert!(crate::node::get(&http, "/health/live").starts_with("HTTP/1.1 200 "));
     let health = crate::node::get(&http, "/health");
     assert!(health.starts_with("HTTP/1.1 503 ") && health.contains("\"starting\""), "{health}");
-    waiting.kill();
+    // In the end it serves the past that it has.
+    let survivor = waiting.ready().unwrap();
+    let mut client = survivor.connect();
+    client.batch_execute("SET statement_timeout = '9s'").unwrap();
+    assert_eq!(client.query_one("SELECT 1", &[]).unwrap().get::<_, i32>(0), 1);
+    assert_eq!(state(&client.query("SELECT id FROM t", &[]).unwrap_err()), "57P03");
+    // (A session that has asked for the present never goes back.)
+    let mut client = survivor.connect();
+    client.batch_execute("SET timeball.consistency = 'stale'").unwrap();
+    assert_eq!(client.query_one("SELECT id FROM t", &[]).unwrap().get::<_, i32>(0), 1);
+    assert!(survivor.get("/health").starts_with("HTTP/1.1 503 "));
+    survivor.kill();
     nodes.restart_all();
     let mut client = nodes.at(0).connect();
     serves_again(&nodes, &mut client);

@@ -15,6 +15,8 @@
 //! whose replicas here lag behind what he accepts do not count, and those that are led here do not either: their leaders answer
 //! for whatever snapshot comes of it. So one range that lags costs round trips to that range, and staleness of no other.
 //!
+//! A replica that was started again has resolved what its log closes, until it hears more: with a majority lost, that is what `stale` has.
+//!
 //! Where some range has no replica here, what lies `ELSEWHERE_US` back counts as well: the nearest replica has that (`near`).
 //!
 //! Who sets no bound wants to be served whoever is there ([`Member::freshest_alone`]): every range counts for him by what its replica here has resolved, also what is led
@@ -52,13 +54,16 @@ pub(crate) struct Newest {
     at: Timestamp,
     /// When it was seen to rise last, by the time that passes here, nanoseconds; `None`: not yet in this life.
     rose_ns: Option<u64>,
+    /// Somebody said so in this life; else the log did, as it was found.
+    heard: bool,
 }
 
 impl Newest {
     fn raised(was: Option<Self>, at: Timestamp, now: &Reading) -> Self {
         match was {
-            None => Newest { at, rose_ns: None },
-            Some(was) if at > was.at => Newest { at, rose_ns: Some(now.now_ns) },
+            None => Newest { at, rose_ns: None, heard: true },
+            // How old the first word is that comes nobody can say.
+            Some(was) if at > was.at => Newest { at, rose_ns: was.heard.then_some(now.now_ns), heard: true },
             Some(was) => was,
         }
     }
@@ -95,6 +100,12 @@ impl<E: Engine> Core<E> {
             self.resolved_here = here;
         }
         &self.resolved_here
+    }
+
+    /// What the log closes, as it was found when this life began, is no news.
+    pub fn recall_resolved(&mut self) {
+        let found = self.shards.keys().filter_map(|range| self.resolved(*range)).max();
+        self.newest_here = found.map(|at| Newest { at, rose_ns: None, heard: false });
     }
 
     /// Looks when the newest rises, while its age says what time it is.

@@ -197,6 +197,7 @@ impl<E: Engine> Opening<E> {
         let ranges: Vec<RangeId> = core.shards.keys().copied().collect();
         ranges.into_iter().for_each(|range| core.leader_known(range, false));
         core.run(now)?;
+        core.recall_resolved();
         Ok(Arc::new(Member::new(core)))
     }
 }

@@ -3,7 +3,7 @@
 use super::client::{Txn, pairs, set};
 use super::world::{Prepare, Weather, World, founding};
 use clock::Timestamp;
-use node::cluster::{Class, Message};
+use node::cluster::{Class, LogLimits, Message};
 use node::{BeginOptions, Consistency, RangeId, TxnError};
 use protocol::door::{Answer, Body, Frame, Request};
 use std::cell::RefCell;
@@ -27,6 +27,50 @@ async fn rows_at(env: super::world::Env, at: Timestamp) -> Result<Vec<(String, S
 
 fn owned(rows: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs(rows)
+}
+
+/// Who was started again and hears nobody has what its log closes, of all its ranges.
+#[test]
+fn a_survivor_that_was_started_again_reads_what_it_has() {
+    for (seed, weather, flushed) in
+        [(71, Weather::calm(), false), (72, Weather::rough(), true), (73, Weather::rough(), false)]
+    {
+        // As nodes have them: what is flushed stays in the log for a while.
+        let mut w = World::with(seed, 4, founding(&["", "m"], &[1, 2, 3]), |_| {}, LogLimits::default());
+        w.weather = weather;
+        w.await_leader(1);
+        w.await_leader(2);
+        let first = w.ask(4, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
+        w.run(1_000_000);
+        w.ask(4, async |env| set(env, pairs(&[("a", "2"), ("p", "2")])).await);
+        w.run(8_000_000);
+        let alone = w.leader(1).unwrap() % 3 + 1;
+        if flushed {
+            w.flush(alone);
+            w.run(1_000_000);
+        }
+        (1..=3).for_each(|node| w.crash(node));
+        w.run(5_000_000);
+        w.start(alone);
+        w.run(5_000_000);
+        let now = w.env(alone).now();
+        let at = w.member(alone).freshest_alone(&now, Timestamp::MIN);
+        assert!(at > first, "{at} {first}");
+        let before = w.member(alone).counters().requests_sent.get();
+        let seen = w.ask(alone, async move |env| rows_at(env, at).await);
+        let known = [1, 2].map(|range| w.member(alone).status(RangeId(range)).map(|s| (s.applied, s.resolved)));
+        let seen = seen.unwrap_or_else(|why| panic!("seed {seed}: {why:?}, at {at}, {known:?}"));
+        assert!([owned(&[("a", "1"), ("p", "1")]), owned(&[("a", "2"), ("p", "2")])].contains(&seen), "{seen:?}");
+        assert_eq!(w.member(alone).counters().requests_sent.get(), before, "it asks nobody");
+        // Of what comes after it knows nothing, and says so.
+        let later = Timestamp::new(at.physical_us() + 1_000_000, 0);
+        assert!(matches!(w.ask(alone, async move |env| rows_at(env, later).await), Err(TxnError::Unavailable { .. })));
+        (1..=3).filter(|node| *node != alone).for_each(|node| w.start(node));
+        w.run(10_000_000);
+        w.ask(4, async |env| set(env, pairs(&[("a", "3"), ("p", "3")])).await);
+        let again = w.ask(alone, async move |env| rows_at(env, at).await).unwrap();
+        assert_eq!(again, seen, "what was closed stays so");
+    }
 }
 
 #[test]

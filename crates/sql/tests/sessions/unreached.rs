@@ -193,3 +193,26 @@ fn who_takes_his_snapshot_late_goes_by_the_catalog_of_then() {
     left.doubts.store(false, Ordering::Relaxed);
     assert_eq!(run(&mut a, "ROLLBACK; SELECT count(*) FROM t"), ["2"]);
 }
+
+/// A node starts, and nobody leads: it opens by the catalog of the past that it has, and goes on when somebody leads again.
+#[test]
+fn a_database_opens_by_the_past_that_is_here() {
+    let kv = MemoryKv::new();
+    let left = Arc::new(Conflicts::default());
+    let here = || Arc::new(Conflicting { kv: kv.clone(), left: left.clone() }) as Arc<dyn Kv>;
+    assert!(Database::open_by_the_past(here(), DatabaseOptions::default()).is_err(), "there is no database yet");
+    let there = open(kv.clone());
+    run(&mut session(&there), "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 10)");
+    left.lost.store(true, Ordering::Relaxed);
+    let error = Database::open(here(), DatabaseOptions::default()).map(drop).unwrap_err();
+    assert_eq!(error.state.as_str(), "57P03", "{error}");
+    let db = Database::open_by_the_past(here(), DatabaseOptions::default()).expect("open");
+    let mut s = session(&db);
+    assert_eq!(run(&mut s, "SELECT 1"), ["1"]);
+    assert_eq!(state_of(&mut s, "SELECT v FROM t"), "57P03");
+    assert_eq!(run(&mut s, "SET timeball.consistency = 'stale'; SELECT v FROM t"), ["10"]);
+    run(&mut session(&there), "ALTER TABLE t ADD COLUMN w int DEFAULT 5; UPDATE t SET v = 11");
+    left.lost.store(false, Ordering::Relaxed);
+    assert_eq!(run(&mut s, "RESET timeball.consistency; SELECT * FROM t"), ["1|11|5"]);
+    assert_eq!(run(&mut session(&db), "SELECT * FROM t"), ["1|11|5"]);
+}

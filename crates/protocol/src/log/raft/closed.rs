@@ -15,6 +15,8 @@
 //! 3. What was said in an earlier life of the store holds no more: words name the first number of this life.
 //! 4. A store stamps nothing at or below its word. A later leader begins above the lease, and a group sleeps only while its
 //!    lease reaches beyond the present, which is above the word.
+//! 5. What is committed closes what lies at or below it: entries are stamped in their order, and a later leader begins above the log's last. So who starts again, and hears nobody, knows
+//!    of a past all the same ([`super::Recovery`]).
 
 use super::ids::{GroupId, StoreId};
 use clock::Timestamp;

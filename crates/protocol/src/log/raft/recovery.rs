@@ -142,7 +142,12 @@ impl Recovery {
             tail.applied = applied;
             // Whatever led here does so no more.
             draft.support.ceased(store.id(), u64::MAX, &store.promises);
+            // What is committed says itself what it closed: whoever stamps after it, in this term or a later one, does so above its timestamps. (Not above the floor: who
+            // says up to where he serves stamps below that himself.)
+            let committed = tail.hard.commit;
+            let closed = (tail.stamped_up_to(committed), committed);
             let mut replica = Replica::new(group, draft.replica, draft.tail, draft.support, &mut store)?;
+            replica.closed = closed;
             (replica.base, replica.record) = (draft.base, draft.last);
             replica.recall_members(&mut store);
             if restored {

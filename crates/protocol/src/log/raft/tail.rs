@@ -60,6 +60,12 @@ impl Tail {
         within.map(floor_of).max().unwrap_or_default().max(self.cut.floor)
     }
 
+    /// The greatest timestamp up to a place, of the entries that are left.
+    pub fn stamped_up_to(&self, index: u64) -> Timestamp {
+        let within = self.entries.iter().take_while(|entry| entry.index <= index);
+        within.filter_map(stamp_of).max().unwrap_or_default()
+    }
+
     /// The timestamp of the release that the leader of a term logged, if it did.
     pub fn release_of(&self, term: u64) -> Option<Timestamp> {
         let of_term = self.entries.iter().rev().skip_while(|entry| entry.term > term);
