@@ -157,24 +157,6 @@ struct ConflictingTxn {
     placed: bool,
     left: Arc<Conflicts>,
 }
-impl ConflictingTxn {
-    /// What a key that is to be read gets; the snapshot is taken then at the latest.
-    fn reach(&mut self, key: &[u8]) -> Result<(), KvError> {
-        self.left.reached(key, self.past)?;
-        if !std::mem::replace(&mut self.placed, true) {
-            self.txn.begin_statement()?;
-        }
-        Ok(())
-    }
-}
-impl Conflicting {
-    fn here(&self) -> clock::Timestamp {
-        match self.left.here_age_us.load(Ordering::Relaxed) {
-            0 => clock::Timestamp::MAX,
-            age_us => self.kv.ago(age_us),
-        }
-    }
-}
 impl Kv for Conflicting {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
         self.left.begun.fetch_add(1, Ordering::Relaxed);

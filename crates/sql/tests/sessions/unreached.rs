@@ -2,6 +2,26 @@
 
 use super::*;
 
+impl ConflictingTxn {
+    /// What a key that is to be read gets; the snapshot is taken then at the latest.
+    pub(super) fn reach(&mut self, key: &[u8]) -> Result<(), KvError> {
+        self.left.reached(key, self.past)?;
+        if !std::mem::replace(&mut self.placed, true) {
+            self.txn.begin_statement()?;
+        }
+        Ok(())
+    }
+}
+
+impl Conflicting {
+    pub(super) fn here(&self) -> clock::Timestamp {
+        match self.left.here_age_us.load(Ordering::Relaxed) {
+            0 => clock::Timestamp::MAX,
+            age_us => self.kv.ago(age_us),
+        }
+    }
+}
+
 #[test]
 fn what_needs_no_catalog_goes_on_without_it() {
     let left = Arc::new(Conflicts::default());
