@@ -7,15 +7,19 @@
 //! latency has all of that. What is still wanted when the run ends is in no latency; so the report says the longest time in which no worker's operation succeeded, too.
 //! A run that ends with [`IDLE_MAX`] without an operation has not survived, whatever it did before: its report says so.
 
+mod orders;
 mod posts_and_likes;
 mod report;
 mod rows;
 mod sysbench;
+mod ycsb;
 
+pub use orders::Orders;
 pub use posts_and_likes::PostsAndLikes;
 pub use report::{OperationReport, Report};
 pub use rows::Rows;
 pub use sysbench::{Statement, Sysbench};
+pub use ycsb::{Mix, Ycsb};
 
 use crate::client::{Client, ClientError, Url};
 use hdrhistogram::Histogram;

@@ -17,6 +17,12 @@ const fn item(name: &'static str, shows: &'static str) -> Item {
 pub(super) const ITEMS: &[Item] = &[
     item("000 section 3.3.1", "what a reading of a bounded clock costs"),
     item("000 section 2.5.2", "unnecessary restarts, by the latency between begin and first contact"),
+    item("000 section 2.5.1, clock skew", "restarts by actual skew under a fixed max_offset"),
+    item("000 section 5.3, length of reads", "restarts by the length of reads, contention left as it is"),
+    item("000 section 5.3, contention", "restarts by contention, the length of reads left as it is"),
+    item("000 section 5.3, regions", "restarts in one, two and three regions"),
+    item("000 section 5.4, nodes", "restarts in larger clusters"),
+    item("000 section 5.4, commit-wait", "commit-wait in place of restarts"),
     item("000 section 3.4.1", "TPC-C and YCSB B and F lose nothing by dynamic bounds"),
     item("000 tables C.1-C.5, figures 4.1-4.8", "posts and likes, 95 % reads: static 500 ms and dynamic bounds"),
     item("000 tables D.1-D.5, figures 4.9-4.16", "posts and likes, 50 % reads"),

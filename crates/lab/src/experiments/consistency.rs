@@ -2,7 +2,7 @@
 
 use super::{Cell, Experiment, LabError, Measured, Point, Report, Scope, Section, Size, Stand, Table, Verdict, values};
 use sim::cluster::{Latency, Model};
-use sim::partitions::{Consistency, Costs, Kind, Outcome, Protocol, Setup, Shape, measure};
+use sim::partitions::{Consistency, Costs, Kind, Outcome, Protocol, Setup, Shape, Uncertainty, measure};
 
 /// The experiment.
 pub(super) struct ByConsistency;
@@ -82,9 +82,11 @@ fn setup(mode: &Mode, between_us: u64, further: usize, error_us: u64, size: Size
         protocol: Protocol::Ratchet,
         replicas: SITES,
         consistency: mode.consistency,
+        uncertainty: Uncertainty::Dynamic,
         clients_each: 4,
         homes: vec![0],
         shapes: vec![one(true, 0), one(false, mode.age_us)],
+        pause_us: 0,
         latency: Latency::MatrixUs { sites, jitter_percent: 10 },
         model: Model { cores: 2, slow_syncs_percent: 0, ..Model::default() },
         costs: Costs { update_ns: 20_000, timestamp_ns: 0, further_ns: 0 },

@@ -20,6 +20,7 @@
 mod bounds;
 mod catalogue;
 mod clock_reading;
+mod clock_rsm;
 mod clock_rsm_model;
 mod clock_si;
 mod clock_si_model;
@@ -31,8 +32,10 @@ mod page;
 mod posts_and_likes;
 mod provenance;
 mod record;
+mod restarts;
 mod run;
 mod table;
+mod ycsb;
 
 pub use index::index;
 pub use run::{Begin, Options, SEED, run};
@@ -231,11 +234,14 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
     vec![
         Box::new(clock_si_model::ClockSiModel),
         Box::new(clock_rsm_model::ClockRsmModel),
+        Box::new(clock_rsm::ClockRsmLatency),
         Box::new(clock_si::ClockSi),
         Box::new(consistency::ByConsistency),
         Box::new(bounds::Bounds),
         Box::new(clock_reading::ClockReading),
         Box::new(posts_and_likes::Posts),
+        Box::new(restarts::Restarts),
+        Box::new(ycsb::NoLoss),
         Box::new(hybridtime::HybridTime),
     ]
 }

@@ -18,6 +18,35 @@ const COUNTERS: [&str; 7] = [
 const OWN: &str = "own_share";
 const OTHERS: &str = "others_share";
 
+/// How sessions read: 000's static offset and dynamic bounds, and commit-wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Static,
+    Dynamic,
+    Strict,
+}
+
+pub(super) const MODES: [Mode; 3] = [Mode::Static, Mode::Dynamic, Mode::Strict];
+
+impl Mode {
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Static => "static",
+            Mode::Dynamic => "dynamic",
+            Mode::Strict => "strict",
+        }
+    }
+    pub fn settings(self) -> &'static [&'static str] {
+        match self {
+            Mode::Static => {
+                &["timeball.consistency=hybrid", "timeball.uncertainty=static", "timeball.max_offset=500ms"]
+            }
+            Mode::Dynamic => &["timeball.consistency=hybrid", "timeball.uncertainty=dynamic"],
+            Mode::Strict => &["timeball.consistency=strict"],
+        }
+    }
+}
+
 /// From here on it counts.
 pub(super) struct Watch {
     before: BTreeMap<String, f64>,

@@ -216,7 +216,7 @@ impl Partition {
                 // Of each client's transactions, and of each one's writes, fewer than 2^16.
                 let id = (client as u64 + 1) << 48 | number << 16;
                 let setup = &system.setup;
-                let session = Session::new(task, setup.consistency, setup.protocol.has_oracle(), id);
+                let session = Session::new(task, (setup.consistency, setup.uncertainty), setup.protocol.has_oracle(), id);
                 self.sessions.insert((client, number), session);
                 self.woken.lock().insert((client, number));
             }
@@ -297,10 +297,11 @@ impl Partition {
                 Standing::Oracle => self.to_ask.push_back(id),
                 Standing::Brain => {}
                 Standing::Ended(committed) => {
-                    if let Some(session) = self.sessions.remove(&id).filter(|_| system.history.is_some()) {
+                    let Some(session) = self.sessions.remove(&id) else { continue };
+                    place.act(Act::Tell(id.0, Talk::Done(id.1, committed, session.uncertain)));
+                    if system.history.is_some() {
                         system.seen.insert(id, session.seen);
                     }
-                    place.act(Act::Tell(id.0, Talk::Done(id.1, committed)));
                 }
             }
             let out = self.member.drain(&place.now);

@@ -42,6 +42,17 @@ pub enum Shape {
         /// Partitions.
         partitions: usize,
     },
+    /// As `ReadBlocks`, so many times: each round goes to all of these partitions, one after the other.
+    ReadRounds {
+        /// Items of a partition.
+        items: u64,
+        /// Items of a block.
+        block: u64,
+        /// Partitions.
+        partitions: usize,
+        /// Rounds.
+        rounds: u64,
+    },
     /// Writes so many items at each of so many partitions, its own first.
     Update {
         /// Items of a partition.
@@ -119,6 +130,11 @@ impl Shape {
             Shape::ReadBlocks { items, block, partitions: at } => {
                 task.reads =
                     from(home, *at, partitions).map(|p| (p, rng.below(items / block) * block, *block)).collect();
+            }
+            Shape::ReadRounds { items, block, partitions: at, rounds } => {
+                let at: Vec<usize> = from(home, *at, partitions).collect();
+                let all = (0..*rounds).flat_map(|_| at.iter());
+                task.reads = all.map(|p| (*p, rng.below(items / block) * block, *block)).collect();
             }
             Shape::Update { items, writes, partitions: at } => {
                 task.kind = Kind::Update;
@@ -200,6 +216,8 @@ mod tests {
         let block = Shape::ReadBlocks { items: 64, block: 8, partitions: 2 }.draw(1, 2, &mut rng);
         assert!(block.reads.iter().all(|(_, first, items)| first % 8 == 0 && *items == 8));
         assert_eq!(block.reads.iter().map(|(p, ..)| *p).collect::<Vec<_>>(), [1, 0]);
+        let rounds = Shape::ReadRounds { items: 64, block: 8, partitions: 2, rounds: 3 }.draw(1, 2, &mut rng);
+        assert_eq!(rounds.reads.iter().map(|(p, ..)| *p).collect::<Vec<_>>(), [1, 0, 1, 0, 1, 0]);
         assert!(start(0) < key(0, 0) && key(0, u64::MAX) < start(1) && start(1) == key(1, 0));
     }
 }

@@ -25,7 +25,7 @@ mod load;
 mod session;
 
 pub use load::{Kind, Shape, Task};
-pub use node::Consistency;
+pub use node::{Consistency, Uncertainty};
 
 use crate::clock::ClockKind;
 use crate::cluster::{Cluster, Desk, Heard, Input, Latency, Layout, Model, Operation, Place, System, Weather};
@@ -80,12 +80,16 @@ pub struct Setup {
     pub replicas: usize,
     /// How transactions begin.
     pub consistency: Consistency,
+    /// Where the uncertainty of `hybrid` ones ends.
+    pub uncertainty: Uncertainty,
     /// Clients at each partition that has any; they stand at its site, and ask it.
     pub clients_each: usize,
     /// Which partitions have clients.
     pub homes: Vec<usize>,
     /// What clients do: those of a partition take these in turn.
     pub shapes: Vec<Shape>,
+    /// A client pauses between two transactions: twice so long at most, and so long on average, microseconds.
+    pub pause_us: u64,
     /// One way.
     pub latency: Latency,
     /// A machine.
@@ -129,6 +133,17 @@ pub struct Ended {
     pub took_ns: u64,
     /// It committed, and was not aborted.
     pub committed: bool,
+    /// What uncertainty cost it.
+    pub uncertain: Uncertain,
+}
+
+/// What uncertainty cost a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uncertain {
+    /// Uncertain versions that it met, each of which moved its snapshot up.
+    pub met: u64,
+    /// How often its snapshot could not move, as something that it had read was changed since: it began anew.
+    pub began_anew: u64,
 }
 
 /// What was counted.
@@ -149,8 +164,8 @@ pub struct Outcome {
 pub enum Talk {
     /// A transaction, by the client's own number for it.
     Do(u64, Task),
-    /// It ended; whether it committed.
-    Done(u64, bool),
+    /// It ended; whether it committed, and what uncertainty cost it.
+    Done(u64, bool, Uncertain),
 }
 
 /// A client.
@@ -228,6 +243,16 @@ impl Partitions {
         client % self.setup.partitions
     }
 
+    /// A client's next transaction: now, or after a pause.
+    fn next(&mut self, desk: &mut Desk<'_, Talk>) {
+        if self.setup.pause_us == 0 {
+            return self.ask(desk);
+        }
+        let client = &mut self.clients[desk.client];
+        client.number += 1;
+        desk.timers.push((client.rng.below(self.setup.pause_us * 2_000), client.number));
+    }
+
     fn ask(&mut self, desk: &mut Desk<'_, Talk>) {
         let of_home = desk.client / self.setup.partitions;
         let shape = self.setup.shapes[of_home % self.setup.shapes.len()].clone();
@@ -289,7 +314,7 @@ impl System for Partitions {
             Heard::Begin => desk.timers.push((desk.rng.below(SPREAD_NS), 0)),
             // Nobody answered: it asks anew, and an answer that comes yet is of an old number.
             Heard::Timer(number) if number == self.clients[desk.client].number => self.ask(desk),
-            Heard::Answer(_, Talk::Done(number, committed)) => {
+            Heard::Answer(_, Talk::Done(number, committed, uncertain)) => {
                 let (home, client) = (self.home(desk.client), &self.clients[desk.client]);
                 if number != client.number {
                     return;
@@ -298,10 +323,11 @@ impl System for Partitions {
                 if self.is_counted(desk.true_ns) {
                     let at_ns = desk.true_ns - self.counting_from_ns;
                     let took_ns = desk.true_ns - client.began_ns;
-                    self.outcome.ended.push(Ended { kind: client.kind, home, at_ns, took_ns, committed });
+                    let kind = client.kind;
+                    self.outcome.ended.push(Ended { kind, home, at_ns, took_ns, committed, uncertain });
                 }
                 self.note(desk.client, number, committed, times);
-                self.ask(desk);
+                self.next(desk);
             }
             Heard::Timer(_) | Heard::Answer(..) => {}
         }

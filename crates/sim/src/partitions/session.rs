@@ -1,11 +1,12 @@
 //! One transaction at the machine that its client asked.
 
+use super::Uncertain;
 use super::load::{Task, key, number};
 use crate::machine::Engine;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use node::cluster::{Member, Transaction};
-use node::{BeginOptions, Consistency, Isolation, TxnError};
+use node::{BeginOptions, Consistency, Isolation, TxnError, Uncertainty};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -34,7 +35,7 @@ enum Step {
 /// See the module.
 pub(super) struct Session {
     task: Task,
-    consistency: Consistency,
+    promise: (Consistency, Uncertainty),
     steps: VecDeque<Step>,
     /// Timestamps of the oracle that it needs yet, before it begins and before it commits.
     wants_begin: bool,
@@ -44,6 +45,18 @@ pub(super) struct Session {
     txn: Option<Transaction<Engine>>,
     /// What it did.
     pub seen: Seen,
+    /// What uncertainty cost it.
+    pub uncertain: Uncertain,
+}
+
+/// What is to be done, in order; `id`: of its first value.
+fn steps_of(task: &Task, id: u64) -> VecDeque<Step> {
+    let scans = task.reads.iter().map(|(partition, first, items)| {
+        Step::Scan(Span { start: key(*partition, *first), end: key(*partition, first + items) })
+    });
+    let gets = task.gets.iter().map(|(partition, item)| Step::Get(key(*partition, *item)));
+    let puts = task.writes.iter().zip(id..).map(|((partition, item), id)| Step::Put(key(*partition, *item), id));
+    scans.chain(gets).chain(puts).collect()
 }
 
 /// A value of 64 bytes (004 section 2.6.1); the first eight say who wrote it.
@@ -71,16 +84,23 @@ pub(super) struct Seen {
 
 impl Session {
     /// `oracle`: timestamps come from there. `id`: of its first value, and the others count on from it.
-    pub fn new(task: Task, consistency: Consistency, oracle: bool, id: u64) -> Self {
-        let scans = task.reads.iter().map(|(partition, first, items)| {
-            Step::Scan(Span { start: key(*partition, *first), end: key(*partition, first + items) })
-        });
-        let gets = task.gets.iter().map(|(partition, item)| Step::Get(key(*partition, *item)));
-        let puts = task.writes.iter().zip(id..).map(|((partition, item), id)| Step::Put(key(*partition, *item), id));
-        let steps = scans.chain(gets).chain(puts).collect();
+    pub fn new(task: Task, promise: (Consistency, Uncertainty), oracle: bool, id: u64) -> Self {
+        let steps = steps_of(&task, id);
         let wants_commit = oracle && !task.writes.is_empty();
-        let seen = Seen::default();
-        Session { task, consistency, steps, wants_begin: oracle, wants_commit, asking: false, txn: None, seen }
+        let (seen, uncertain) = Default::default();
+        Session { task, promise, steps, wants_begin: oracle, wants_commit, asking: false, txn: None, seen, uncertain }
+    }
+
+    /// What only reads begins anew by itself where its snapshot cannot move, as SQL's statements do.
+    fn begins_anew(&mut self, done: &Result<(), TxnError>) -> bool {
+        let met = self.txn.as_ref().map_or(0, |txn| txn.stats().uncertainty_restarts);
+        self.uncertain.met += met;
+        let anew = met > 0 && self.task.writes.is_empty() && matches!(done, Err(TxnError::Restart { .. }));
+        if anew {
+            self.uncertain.began_anew += 1;
+            (self.txn, self.seen, self.steps) = (None, Seen::default(), steps_of(&self.task, 0));
+        }
+        anew
     }
 
     /// The snapshot that it reads from, once it has begun.
@@ -108,6 +128,24 @@ impl Session {
             self.asking = true;
             return Standing::Oracle;
         }
+        loop {
+            if let Some(standing) = self.begin(member, now) {
+                return standing;
+            }
+            return match self.go_on(now, waker) {
+                Poll::Pending if self.steps.is_empty() && self.wants_commit => {
+                    self.asking = true;
+                    Standing::Oracle
+                }
+                Poll::Pending => Standing::Brain,
+                Poll::Ready(done) if self.begins_anew(&done) => continue,
+                Poll::Ready(done) => Standing::Ended(done.is_ok()),
+            };
+        }
+    }
+
+    /// Begins, unless it has; how it ends, where it cannot.
+    fn begin(&mut self, member: &Arc<Member<Engine>>, now: &Reading) -> Option<Standing> {
         if self.txn.is_none() {
             let past = || {
                 let at_us = now.interval.earliest().physical_us().saturating_sub(self.task.age_us);
@@ -115,25 +153,19 @@ impl Session {
             };
             let options = BeginOptions {
                 isolation: Isolation::Snapshot,
-                consistency: self.consistency,
+                consistency: self.promise.0,
+                uncertainty: self.promise.1,
                 read_only: self.task.writes.is_empty(),
                 as_of: (self.task.age_us > 0).then(past),
                 ..BeginOptions::default()
             };
-            let Ok(mut txn) = Transaction::begin(member, now, &options) else { return Standing::Ended(false) };
+            let Ok(mut txn) = Transaction::begin(member, now, &options) else { return Some(Standing::Ended(false)) };
             if txn.begin_statement(now).is_err() {
-                return Standing::Ended(false);
+                return Some(Standing::Ended(false));
             }
             self.txn = Some(txn);
         }
-        match self.go_on(now, waker) {
-            Poll::Pending if self.steps.is_empty() && self.wants_commit => {
-                self.asking = true;
-                Standing::Oracle
-            }
-            Poll::Pending => Standing::Brain,
-            Poll::Ready(done) => Standing::Ended(done.is_ok()),
-        }
+        None
     }
 
     fn go_on(&mut self, now: &Reading, waker: &Waker) -> Poll<Result<(), TxnError>> {

@@ -7,9 +7,11 @@ fn setup(protocol: Protocol, partitions: usize, shapes: Vec<Shape>) -> Setup {
         protocol,
         replicas: 1,
         consistency: node::Consistency::Token,
+        uncertainty: node::Uncertainty::Dynamic,
         clients_each: 2,
         homes: (0..partitions).collect(),
         shapes,
+        pause_us: 0,
         latency: Latency::ConstantUs(70),
         model: Model {
             cores: 1,

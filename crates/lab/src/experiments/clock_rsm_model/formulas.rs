@@ -56,6 +56,11 @@ impl Group {
         self.delays_ms.len()
     }
 
+    /// From one replica to another.
+    pub fn one_way_ms(&self, from: usize, to: usize) -> f64 {
+        self.delays_ms[from][to]
+    }
+
     /// From one replica to a majority and back.
     fn majority_ms(&self, from: usize) -> f64 {
         2.0 * median(self.delays_ms[from].clone())

@@ -1,7 +1,7 @@
 //! `clock-rsm-model`: the formulas of 004 section 3.4 over the round trips of table 3.3: figure 3.9, table 3.4, and what the formulas say of figures 3.1 to
 //! 3.8.
 
-mod formulas;
+pub(super) mod formulas;
 mod report;
 
 use super::{Experiment, LabError, Measured, Point, Report, Scope, Size, Values, values};

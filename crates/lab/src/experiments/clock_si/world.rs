@@ -6,7 +6,7 @@
 
 use crate::experiments::{Values, values};
 use sim::cluster::{Latency, Model};
-use sim::partitions::{Consistency, Costs, Kind, Outcome, Protocol, Setup, Shape};
+use sim::partitions::{Consistency, Costs, Kind, Outcome, Protocol, Setup, Shape, Uncertainty};
 
 /// A millisecond.
 pub const MS: u64 = 1_000_000;
@@ -26,9 +26,11 @@ pub fn base() -> Setup {
         protocol: Protocol::Ratchet,
         replicas: 1,
         consistency: Consistency::Token,
+        uncertainty: Uncertainty::Dynamic,
         clients_each: 1,
         homes: Vec::new(),
         shapes: Vec::new(),
+        pause_us: 0,
         latency: LAN,
         model: Model {
             cores: 1,

@@ -7,7 +7,7 @@
 mod document;
 mod report;
 
-use super::on_cluster::Watch;
+use super::on_cluster::{MODES, Mode, Watch};
 use super::{Experiment, Ground, Measured, Point, Report, Scope, Size, Values};
 use crate::bench::{self, OperationReport, PostsAndLikes};
 use crate::client::Client;
@@ -35,35 +35,6 @@ const BOUNDARIES: [Boundary; 3] = [
     Boundary("ALTER TABLE likes SPLIT AT VALUES (0), (334), (667), (1001)"),
     Boundary("ALTER INDEX likes_post_id_idx SPLIT AT VALUES (0), (34), (67)"),
 ];
-
-/// How sessions read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Static,
-    Dynamic,
-    Strict,
-}
-
-const MODES: [Mode; 3] = [Mode::Static, Mode::Dynamic, Mode::Strict];
-
-impl Mode {
-    fn word(self) -> &'static str {
-        match self {
-            Mode::Static => "static",
-            Mode::Dynamic => "dynamic",
-            Mode::Strict => "strict",
-        }
-    }
-    fn settings(self) -> &'static [&'static str] {
-        match self {
-            Mode::Static => {
-                &["timeball.consistency=hybrid", "timeball.uncertainty=static", "timeball.max_offset=500ms"]
-            }
-            Mode::Dynamic => &["timeball.consistency=hybrid", "timeball.uncertainty=dynamic"],
-            Mode::Strict => &["timeball.consistency=strict"],
-        }
-    }
-}
 
 /// How large a run is.
 struct Sizes {
