@@ -4,7 +4,7 @@ use crate::clock::{self, ClockCommand};
 use crate::cluster::{self, ClusterCommand, JoinOptions};
 use crate::lab::{self, LabCommand};
 use ::clock::LadderLimits;
-use ::lab::bench::Statement;
+use ::lab::bench::{Mix, Statement};
 use clocksource::Spec;
 use lexopt::prelude::*;
 use server::log::LogFormat;
@@ -76,13 +76,14 @@ status: 0, it ran to its end; 1, the last -e failed, or something of the shell's
 was lost; 3, a script was ended by ON_ERROR_STOP.
 ";
 const HELP_BENCH: &str = "\
-timeball bench posts-and-likes|update-index|point-select --url URL [options]
+timeball bench posts-and-likes|update-index|point-select|ycsb-b|ycsb-f|orders --url URL [options]
   --url URL               any database that speaks the Postgres protocol
   --workers K, --clients K  connections (8)
   --duration D            measured time: 30s, 5m (30s)
   --ramp-up D             time before it (2s)
   --read-fraction P       posts-and-likes: probability of a read (0.95)
-  --rows N                update-index, point-select: rows of the table (100000)
+  --rows N                update-index, point-select, ycsb-b, ycsb-f: rows of the table (100000)
+  --warehouses N          orders: TPC-C's warehouses (1)
   --seed N                seed of all choices (1)
   --no-load               use the tables that are there
   --json                  one JSON object on standard output
@@ -160,6 +161,8 @@ pub struct SqlOptions {
 pub enum WorkloadName {
     PostsAndLikes,
     Sysbench(Statement),
+    Ycsb(Mix),
+    Orders,
 }
 
 #[derive(Debug)]
@@ -171,6 +174,7 @@ pub struct BenchOptions {
     pub ramp_up: Duration,
     pub read_fraction: f64,
     pub rows: u32,
+    pub warehouses: u32,
     pub seed: u64,
     pub load: bool,
     pub json: bool,
@@ -386,6 +390,9 @@ fn bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
             Some("posts-and-likes") => WorkloadName::PostsAndLikes,
             Some("update-index") => WorkloadName::Sysbench(Statement::UpdateIndex),
             Some("point-select") => WorkloadName::Sysbench(Statement::PointSelect),
+            Some("ycsb-b") => WorkloadName::Ycsb(Mix::B),
+            Some("ycsb-f") => WorkloadName::Ycsb(Mix::F),
+            Some("orders") => WorkloadName::Orders,
             _ => return Err(format!("there is no workload {name:?}").into()),
         },
         Some(other) => return Err(other.unexpected()),
@@ -398,6 +405,7 @@ fn bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
         ramp_up: Duration::from_secs(2),
         read_fraction: 0.95,
         rows: 100_000,
+        warehouses: 1,
         seed: 1,
         load: true,
         json: false,
@@ -411,6 +419,7 @@ fn bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
             Long("ramp-up") => options.ramp_up = parser.value()?.parse_with(duration)?,
             Long("read-fraction") => options.read_fraction = parser.value()?.parse_with(fraction)?,
             Long("rows") => options.rows = parser.value()?.parse()?,
+            Long("warehouses") => options.warehouses = parser.value()?.parse_with(warehouses)?,
             Long("seed") => options.seed = parser.value()?.parse()?,
             Long("no-load") => options.load = false,
             Long("json") => options.json = true,
@@ -485,6 +494,12 @@ fn demo_nodes(text: &str) -> Result<usize, String> {
 
 fn fraction(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| format!("{text:?} is not between 0 and 1"))
+}
+
+/// TPC-C's warehouses: none is no workload, and keys have room for so many.
+fn warehouses(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| (1..=10_000).contains(count));
+    count.ok_or_else(|| format!("{text:?} is not between 1 and 10000"))
 }
 
 #[cfg(test)]

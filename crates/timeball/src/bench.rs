@@ -1,13 +1,15 @@
 //! `timeball bench`.
 
 use crate::args::{BenchOptions, WorkloadName};
-use lab::bench::{self, Options, PostsAndLikes, Sysbench, Workload};
+use lab::bench::{self, Options, Orders, PostsAndLikes, Sysbench, Workload, Ycsb};
 use lab::client::Url;
 
 /// Runs a workload; progress on standard error, the report on standard output.
 pub fn run(options: &BenchOptions) -> Result<(), String> {
     let workload: Box<dyn Workload> = match options.workload {
         WorkloadName::PostsAndLikes => Box::new(PostsAndLikes { read_fraction: options.read_fraction }),
+        WorkloadName::Ycsb(mix) => Box::new(Ycsb::new(mix, options.rows)),
+        WorkloadName::Orders => Box::new(Orders { warehouses: options.warehouses }),
         WorkloadName::Sysbench(statement) => Box::new(Sysbench { statement, rows: options.rows }),
     };
     let run = Options {

@@ -29,22 +29,25 @@ const STOCK_LEVELS: u32 = 4;
 
 const TABLES: [(&str, &str); 8] = [
     ("warehouse", "w_id int PRIMARY KEY, w_ytd bigint NOT NULL"),
-    (
-        "district",
-        "d_w_id int, d_id int, d_next_o_id int NOT NULL, d_ytd bigint NOT NULL, PRIMARY KEY (d_w_id, d_id)",
-    ),
+    ("district", "d_w_id int, d_id int, d_next_o_id int NOT NULL, d_ytd bigint NOT NULL, PRIMARY KEY (d_w_id, d_id)"),
     (
         "customer",
         "c_w_id int, c_d_id int, c_id int, c_balance bigint NOT NULL, c_payments int NOT NULL, PRIMARY KEY (c_w_id, c_d_id, c_id)",
     ),
     ("item", "i_id int PRIMARY KEY, i_price int NOT NULL"),
     ("stock", "s_w_id int, s_i_id int, s_quantity int NOT NULL, PRIMARY KEY (s_w_id, s_i_id)"),
-    ("orders", "o_w_id int, o_d_id int, o_id int, o_c_id int NOT NULL, o_lines int NOT NULL, PRIMARY KEY (o_w_id, o_d_id, o_id)"),
+    (
+        "orders",
+        "o_w_id int, o_d_id int, o_id int, o_c_id int NOT NULL, o_lines int NOT NULL, PRIMARY KEY (o_w_id, o_d_id, o_id)",
+    ),
     (
         "order_line",
         "ol_w_id int, ol_d_id int, ol_o_id int, ol_number int, ol_i_id int NOT NULL, ol_amount int NOT NULL, PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number)",
     ),
-    ("history", "h_id bigserial PRIMARY KEY, h_w_id int NOT NULL, h_d_id int NOT NULL, h_c_id int NOT NULL, h_amount int NOT NULL"),
+    (
+        "history",
+        "h_id bigserial PRIMARY KEY, h_w_id int NOT NULL, h_d_id int NOT NULL, h_c_id int NOT NULL, h_amount int NOT NULL",
+    ),
 ];
 
 /// The workload.
@@ -113,7 +116,9 @@ impl Orders {
     /// Clause 2.6.2: a customer, and the last order.
     fn order_status(&self, client: &mut Client, rng: &mut SmallRng) -> Result<(), ClientError> {
         let ((w, d), customer) = (self.district(rng), rng.random_range(1..=CUSTOMERS));
-        client.query(&format!("SELECT c_balance FROM customer WHERE c_w_id = {w} AND c_d_id = {d} AND c_id = {customer}"))?;
+        client.query(&format!(
+            "SELECT c_balance FROM customer WHERE c_w_id = {w} AND c_d_id = {d} AND c_id = {customer}"
+        ))?;
         let order = number(&client.query(&format!(
             "SELECT o_id FROM orders WHERE o_w_id = {w} AND o_d_id = {d} ORDER BY o_id DESC LIMIT 1"
         ))?);
@@ -124,7 +129,8 @@ impl Orders {
     /// Clause 2.8.2: items of the latest orders of which little is left: the longest read.
     fn stock_level(&self, client: &mut Client, rng: &mut SmallRng) -> Result<(), ClientError> {
         let (w, d) = self.district(rng);
-        let next = number(&client.query(&format!("SELECT d_next_o_id FROM district WHERE d_w_id = {w} AND d_id = {d}"))?);
+        let next =
+            number(&client.query(&format!("SELECT d_next_o_id FROM district WHERE d_w_id = {w} AND d_id = {d}"))?);
         let from = next.saturating_sub(LATEST_ORDERS);
         client
             .query(&format!(
@@ -157,7 +163,8 @@ impl Workload for Orders {
             insert(client, "district", &districts)?;
             let of = |d: u32| (1..=CUSTOMERS).map(move |c| format!("({w}, {d}, {c}, 0, 0)"));
             insert(client, "customer", &(1..=DISTRICTS).flat_map(of).collect::<Vec<_>>())?;
-            let stock: Vec<String> = (1..=ITEMS).map(|i| format!("({w}, {i}, {})", rng.random_range(10..=100))).collect();
+            let stock: Vec<String> =
+                (1..=ITEMS).map(|i| format!("({w}, {i}, {})", rng.random_range(10..=100))).collect();
             insert(client, "stock", &stock)?;
             progress(u64::from(w), all);
         }

@@ -51,7 +51,9 @@ fn record_bucket(point: String) -> Result<Values, LabError> {
         trusted
     });
     if waited.is_none() {
-        return Err(failed(format!("no reading of {SOURCE} can be relied upon: is chronyd running, and synchronized?")));
+        return Err(failed(format!(
+            "no reading of {SOURCE} can be relied upon: is chronyd running, and synchronized?"
+        )));
     }
     let options = RecordOptions { duration: RecordOptions::default().bucket, ..RecordOptions::default() };
     let recording = record(&clock, options, &mut std::io::sink(), &|| false).map_err(|e| failed(e.to_string()))?;
@@ -82,10 +84,10 @@ fn recorded(measured: &Measured) -> Option<Recording> {
             max_us: get("max_us"),
         }
     };
-    measured.get(&bucket(1), "p50_us").is_finite().then(|| Recording {
-        source: SOURCE.into(),
-        buckets: (1..=BUCKETS).map(of).collect(),
-    })
+    measured
+        .get(&bucket(1), "p50_us")
+        .is_finite()
+        .then(|| Recording { source: SOURCE.into(), buckets: (1..=BUCKETS).map(of).collect() })
 }
 
 /// Least, middle, mean and greatest over the buckets of a percentile.
@@ -127,7 +129,9 @@ impl Experiment for Bounds {
     fn points(&self, scope: Scope) -> Vec<Point> {
         let mut points = vec![Point::new("document", |_| Ok(numbers(&figure::document())))];
         match scope.size {
-            Size::Full => points.extend((1..=BUCKETS).map(|n| Point::new(bucket(n), move |_| record_bucket(bucket(n))))),
+            Size::Full => {
+                points.extend((1..=BUCKETS).map(|n| Point::new(bucket(n), move |_| record_bucket(bucket(n)))))
+            }
             Size::Quick | Size::Usual => {
                 points.push(Point::new("chrony", |_| ours().map(|recording| numbers(&recording))));
             }
@@ -193,8 +197,12 @@ fn report(measured: &Measured) -> Report {
         ),
         (
             "ours",
-            if full.is_some() { RECORDED_HERE } else { "`timeball clock record --clock chrony --duration 10m --every 250ms --bucket 5s`: the product's own clock source over Debian's chronyd 4.3, polled every second, a second chronyd \
-             one virtual link away as its server (20 November 2026; docs/benchmarks/clock.md)" },
+            if full.is_some() {
+                RECORDED_HERE
+            } else {
+                "`timeball clock record --clock chrony --duration 10m --every 250ms --bucket 5s`: the product's own clock source over Debian's chronyd 4.3, polled every second, a second chronyd \
+             one virtual link away as its server (20 November 2026; docs/benchmarks/clock.md)"
+            },
         ),
         ("percentiles", "interpolated as listing B.1 does, so that they compare"),
     ];
@@ -240,8 +248,7 @@ fn report(measured: &Measured) -> Report {
 }
 
 /// What a full run says of itself.
-const RECORDED_HERE: &str =
-    "the product's own clock source over this machine's chronyd (`--clock chrony`), in the document's buckets: a reading each 250 ms, five minutes each";
+const RECORDED_HERE: &str = "the product's own clock source over this machine's chronyd (`--clock chrony`), in the document's buckets: a reading each 250 ms, five minutes each";
 
 #[cfg(test)]
 mod tests {

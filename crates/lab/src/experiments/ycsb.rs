@@ -4,7 +4,9 @@
 //! neighbouring points differs by a setting of the sessions, and all pairs are repeated, as a loss is judged by how far repeated runs lie apart.
 
 use super::on_cluster::{Mode, Watch, company, mean_and_deviation, program};
-use super::{Cell, Experiment, Ground, Measured, Picture, Point, Report, Scope, Section, Size, Stand, Table, Values, Verdict};
+use super::{
+    Cell, Experiment, Ground, Measured, Picture, Point, Report, Scope, Section, Size, Stand, Table, Values, Verdict,
+};
 use crate::bench::{self, Mix, Orders, Workload, Ycsb};
 use crate::client::Client;
 use crate::cluster::{Boundary, Clock, Cluster, ClusterError, Plan, spread};
@@ -181,7 +183,8 @@ impl Numbers<'_> {
 
     fn verdict(&self) -> Verdict {
         let gains = LOADS.map(|load| self.gain(load));
-        let no_loss = gains.iter().all(|(gain, error)| *gain > -NOISE.max(if error.is_nan() { 0.0 } else { 2.0 * error }));
+        let no_loss =
+            gains.iter().all(|(gain, error)| *gain > -NOISE.max(if error.is_nan() { 0.0 } else { 2.0 * error }));
         let restarts = |mode: Mode| LOADS.map(|load| self.of(load, mode, "restarts_per_1000").0);
         let few = restarts(Mode::Static).iter().all(|restarts| *restarts < FEW_PER_1000);
         let shown = LOADS.iter().zip(gains).map(|(load, (gain, error))| {
@@ -244,11 +247,12 @@ impl Numbers<'_> {
         let group = |load: Load| Group {
             name: load.word().into(),
             values: LINES.map(|mode| self.of(load, mode, "per_second").0).to_vec(),
-            atop: LINES.map(|mode| {
-                let (mean, deviation) = self.of(load, mode, "per_second");
-                mean + deviation
-            })
-            .to_vec(),
+            atop: LINES
+                .map(|mode| {
+                    let (mean, deviation) = self.of(load, mode, "per_second");
+                    mean + deviation
+                })
+                .to_vec(),
         };
         Picture::Bars(Bars {
             title: "Loads with few uncertain reads (000, section 3.4.1)".into(),
@@ -301,12 +305,18 @@ impl Experiment for NoLoss {
             ("static".to_owned(), format!("`{}`", Mode::Static.settings().join("`, `"))),
             (
                 "dynamic".to_owned(),
-                format!("`{}`: the bound that each node states, ±{} µs", Mode::Dynamic.settings().join("`, `"), ERROR.as_micros()),
+                format!(
+                    "`{}`: the bound that each node states, ±{} µs",
+                    Mode::Dynamic.settings().join("`, `"),
+                    ERROR.as_micros()
+                ),
             ),
             program(),
             (
                 "the cluster".to_owned(),
-                format!("fresh for each point: {NODES} nodes, replication 3, tables in three ranges each, leaders spread over the nodes"),
+                format!(
+                    "fresh for each point: {NODES} nodes, replication 3, tables in three ranges each, leaders spread over the nodes"
+                ),
             ),
             (
                 "YCSB B, F".to_owned(),

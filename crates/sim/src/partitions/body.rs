@@ -216,7 +216,8 @@ impl Partition {
                 // Of each client's transactions, and of each one's writes, fewer than 2^16.
                 let id = (client as u64 + 1) << 48 | number << 16;
                 let setup = &system.setup;
-                let session = Session::new(task, (setup.consistency, setup.uncertainty), setup.protocol.has_oracle(), id);
+                let session =
+                    Session::new(task, (setup.consistency, setup.uncertainty), setup.protocol.has_oracle(), id);
                 self.sessions.insert((client, number), session);
                 self.woken.lock().insert((client, number));
             }

@@ -1,8 +1,8 @@
 //! What the numbers say: tables, figures and verdicts.
 
 use super::{
-    BASE, BETWEEN_US, BLOCK, Case, DIMENSIONS, Dimension, ERROR_US, ITEMS, MAX_OFFSET_US, MODES, Mode, PAUSE_US, READERS,
-    REGION_US,
+    BASE, BETWEEN_US, BLOCK, Case, DIMENSIONS, Dimension, ERROR_US, ITEMS, MAX_OFFSET_US, MODES, Mode, PAUSE_US,
+    READERS, REGION_US,
 };
 use crate::experiments::{Cell, Measured, Picture, Report, Section, Stand, Table, Verdict};
 use crate::plot::{Chart, Color, PALETTE, Series};
@@ -125,7 +125,7 @@ impl Numbers<'_> {
             "updates/s",
         ]);
         for case in dimension.cases() {
-            for mode in MODES {
+            for &mode in dimension.modes() {
                 let number = |name: &str, decimals: usize| Cell::Number(self.get(&case, mode, name), decimals);
                 table.row([
                     Cell::Number(dimension.x(&case), usize::from(dimension == Dimension::Skew)),
@@ -153,7 +153,7 @@ impl Numbers<'_> {
         Section {
             heading: shown.heading.into(),
             text: shown.text.into(),
-            picture: Some((shown.end.into(), self.chart(dimension, &MODES, "met_per_1000", words))),
+            picture: Some((shown.end.into(), self.chart(dimension, dimension.modes(), "met_per_1000", words))),
             table: Some((shown.end.into(), self.table(dimension))),
         }
     }
@@ -169,8 +169,7 @@ impl Numbers<'_> {
 
     /// How much less a read takes with dynamic bounds, percent, at each case.
     fn saved_percent(&self, dimension: Dimension) -> Vec<f64> {
-        let [fixed, dynamic] =
-            [Mode::Static, Mode::Dynamic].map(|mode| self.all(dimension, mode, "read_p50_ms"));
+        let [fixed, dynamic] = [Mode::Static, Mode::Dynamic].map(|mode| self.all(dimension, mode, "read_p50_ms"));
         fixed.iter().zip(&dynamic).map(|(fixed, dynamic)| (1.0 - dynamic / fixed) * 100.0).collect()
     }
 
@@ -197,7 +196,9 @@ impl Numbers<'_> {
             let [from, to] = [cases.first(), cases.last()].map(|case| case.map_or(0.0, |case| dimension.x(case)));
             verdicts.push(Verdict {
                 item,
-                document: "the improvement grew with the length of reads and with contention, which could not be told apart".into(),
+                document:
+                    "the improvement grew with the length of reads and with contention, which could not be told apart"
+                        .into(),
                 ours: format!(
                     "apart, from {from} to {to} {what}: restarts per 1000 reads {}; {}",
                     self.ends(dimension),
@@ -223,13 +224,16 @@ impl Numbers<'_> {
         });
         verdicts.push(Verdict {
             item: "000 section 5.3, regions",
-            document: "more nodes and several regions mean more latency, so the results might become more significant".into(),
+            document: "more nodes and several regions mean more latency, so the results might become more significant"
+                .into(),
             ours: format!(
                 "in 1, 2 and 3 regions: restarts per 1000 reads {}; {}",
                 self.ends(Dimension::Regions),
                 saved(Dimension::Regions)
             ),
-            stand: Stand::if_agrees(first(&met(Dimension::Regions, Mode::Static)) < last(&met(Dimension::Regions, Mode::Static))),
+            stand: Stand::if_agrees(
+                first(&met(Dimension::Regions, Mode::Static)) < last(&met(Dimension::Regions, Mode::Static)),
+            ),
         });
         verdicts.push(self.commit_wait_verdict());
         verdicts
@@ -255,7 +259,7 @@ impl Numbers<'_> {
     }
 
     fn commit_wait_verdict(&self) -> Verdict {
-        let restarts: f64 = DIMENSIONS.iter().flat_map(|d| self.all(*d, Mode::Strict, "met_per_1000")).sum();
+        let restarts: f64 = self.all(Dimension::Skew, Mode::Strict, "met_per_1000").iter().sum();
         let [strict, dynamic] =
             [Mode::Strict, Mode::Dynamic].map(|mode| self.all(Dimension::Skew, mode, "update_p50_ms"));
         let more: Vec<f64> = strict.iter().zip(&dynamic).map(|(strict, dynamic)| strict - dynamic).collect();
@@ -339,9 +343,5 @@ pub(super) fn report(measured: &Measured) -> Report {
             "as the document's metric: uncertain versions that reads met, each of which moved a snapshot up; where that could not be, as something read before was changed since, the read began anew".into(),
         ),
     ];
-    Report {
-        verdicts: numbers.verdicts(),
-        settings: settings.map(|(a, b)| (a.to_owned(), b)).to_vec(),
-        sections,
-    }
+    Report { verdicts: numbers.verdicts(), settings: settings.map(|(a, b)| (a.to_owned(), b)).to_vec(), sections }
 }
