@@ -21,7 +21,7 @@ fn folder(name: &str) -> PathBuf {
 
 #[test]
 fn short_runs_give_the_kept_tables_and_figures() {
-    for name in ["bounds", "clock-rsm-model"] {
+    for name in ["bounds", "clock-rsm-model", "clock-rsm"] {
         let out = folder(name);
         // None of these starts a node.
         let ground = Ground { binary: "/nonexistent".into(), dir: "/nonexistent".into() };

@@ -107,7 +107,7 @@ impl Experiment for ClockRsmLatency {
     fn points(&self, scope: Scope) -> Vec<Point> {
         let length_ns = match scope.size {
             Size::Quick => 1_000 * MS,
-            Size::Usual => 20_000 * MS,
+            Size::Usual => 10_000 * MS,
             Size::Full => 600_000 * MS,
         };
         let mut points = Vec::new();
