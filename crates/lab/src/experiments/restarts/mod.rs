@@ -261,7 +261,8 @@ mod tests {
     #[test]
     fn what_is_not_varied_stays() {
         for case in DIMENSIONS.into_iter().flat_map(Dimension::cases) {
-            assert!(case.blocks % case.nodes == 0 && case.updaters % case.nodes == 0 && READERS % case.nodes == 0);
+            let whole = |count: usize| count.is_multiple_of(case.nodes);
+            assert!(whole(case.blocks) && whole(case.updaters) && whole(READERS), "{case:?}");
             for mode in MODES {
                 let setup = case.setup(mode, Size::Usual, 1);
                 assert_eq!(setup.clients_each * setup.partitions, READERS + case.updaters, "{case:?}");
