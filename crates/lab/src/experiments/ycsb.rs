@@ -350,7 +350,7 @@ impl Experiment for NoLoss {
             sections: vec![Section {
                 heading: "Throughput, restarts, latencies".into(),
                 text: "Means over the rounds, and standard deviations. A difference counts as a loss if it is greater than 5 % and than twice its standard error, of the ratios of neighbouring points.\n\
-                       Restarts are uncertain versions met, as in [posts-and-likes](posts-and-likes.md); *began anew*: those whose snapshot could not move, all nodes together."
+                       Restarts are uncertain versions met, as `posts-and-likes` counts them; *began anew*: those whose snapshot could not move, all nodes together."
                     .into(),
                 picture: Some(("throughput".into(), numbers.chart())),
                 table: Some(("loads".into(), numbers.table())),
