@@ -253,20 +253,20 @@ impl Numbers<'_> {
     }
 
     fn chart(&self) -> Picture {
-        let group = |load: Load| Group {
-            name: load.word().into(),
-            values: LINES.map(|mode| self.of(load, mode, "per_second").0).to_vec(),
-            atop: LINES
-                .map(|mode| {
-                    let (mean, deviation) = self.of(load, mode, "per_second");
-                    mean + deviation
-                })
-                .to_vec(),
+        let group = |load: Load| {
+            let all = LINES.map(|mode| self.of(load, mode, "per_second"));
+            // Rates of the loads are of different sizes.
+            let percent = |rate: f64| rate / all[0].0 * 100.0;
+            Group {
+                name: load.word().into(),
+                values: all.iter().map(|(mean, _)| percent(*mean)).collect(),
+                atop: all.iter().map(|(mean, deviation)| percent(mean + deviation)).collect(),
+            }
         };
         Picture::Bars(Bars {
             title: "Loads with few uncertain reads (000, section 3.4.1)".into(),
             x_label: "load; line atop: one standard deviation of the repeated runs".into(),
-            y_label: "operations/s".into(),
+            y_label: "operations/s, % of the static offset's".into(),
             contenders: vec![("static 500 ms".into(), PALETTE[1]), ("dynamic bounds".into(), PALETTE[0])],
             groups: LOADS.map(group).to_vec(),
             decimals: 0,
