@@ -112,3 +112,27 @@ fn torn_snapshots_are_seen() {
     let verdict = judge(crowded(Protocol::Ratchet), Some(|sabotage| sabotage.set_ignore_inflight(true))).unwrap();
     assert!(!verdict.is_good());
 }
+
+/// A read that meets what may have been committed before it began moves its snapshot up, or begins anew: what it gives in the end is of one snapshot.
+#[test]
+fn reads_that_met_uncertain_versions_are_whole() {
+    let reads = Shape::ReadRounds { items: 16, block: 8, partitions: 2, rounds: 4 };
+    let updates = Shape::Update { items: 16, writes: 2, partitions: 2 };
+    let hybrid = |uncertainty| {
+        let setup = setup(Protocol::Ratchet, 3, vec![reads.clone(), updates.clone()]);
+        let model = Model { sync_us: (60, 300), ..setup.model.clone() };
+        Setup { consistency: node::Consistency::Hybrid, uncertainty, clients_each: 4, pause_us: 3_000, model, ..setup }
+    };
+    let met = |uncertainty| {
+        let all = measure(hybrid(uncertainty)).unwrap().ended;
+        let of = |number: fn(&super::Uncertain) -> u64| all.iter().map(|e| number(&e.uncertain)).sum::<u64>();
+        (of(|uncertain| uncertain.met), of(|uncertain| uncertain.began_anew))
+    };
+    let (fixed, dynamic) = (node::Uncertainty::Static(500_000), node::Uncertainty::Dynamic);
+    let (moved, anew) = met(fixed);
+    assert!(anew > 0 && moved > anew, "{moved} {anew}");
+    for uncertainty in [fixed, dynamic] {
+        let verdict = judge(hybrid(uncertainty), None).unwrap();
+        assert!(verdict.is_good(), "{uncertainty:?}: {verdict}");
+    }
+}
