@@ -360,3 +360,29 @@ fn a_reserve_is_there_when_others_fill_the_disk() {
         assert_eq!(world.versions.overlay_bytes(), 0);
     }
 }
+
+/// The past of a disk that became full may go, and its room with it: to say so takes a few hundred bytes, and not what a flush keeps free. It stayed
+/// for good, and the disk full.
+#[test]
+fn the_past_goes_where_no_layer_fits() {
+    for with_ballast in [false, true] {
+        let mut world = World::new(1, false);
+        for bytes in [100, 200, 300] {
+            world.put(7, bytes);
+            world.flush();
+        }
+        assert_eq!(world.engine.entries(Tree::Past), 2);
+        if !with_ballast {
+            world.versions.give_up_ballast().unwrap();
+        }
+        let left = if with_ballast { 0 } else { 64 << 10 };
+        world.engine.with(|state| state.others = state.free() - left);
+        world.put(8, 100);
+        world.freeze();
+        assert_eq!(world.versions.flush(), Err(StoreError::DiskFull), "nothing fits as it does elsewhere");
+        // Long after the bucket of all that was.
+        world.versions.collect(Timestamp::from_u64(u64::MAX / 2)).unwrap();
+        assert_eq!(world.engine.entries(Tree::Past), 0);
+        assert!(!world.engine.has_ballast(), "it is given up for that");
+    }
+}

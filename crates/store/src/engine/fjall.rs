@@ -508,6 +508,13 @@ impl Engine for FjallEngine {
             let dropped = open.past.tree.drop_range(from.lower()..to.lower());
             dropped.map_err(|e| failed(fjall::Error::Storage(e)))?;
         }
+        if self.merges.are_paused() || self.lacks(INGESTION_BYTES) {
+            drop(open);
+            // Their space at once: for what makes a later state there is no room.
+            self.tidy()?;
+            self.merges.resume();
+            return Ok(true);
+        }
         // Files go when a later state of the tree is made. Where there is little left, nobody would make one for long.
         if open.past.disk_space() > PAST_TIDY_BYTES {
             return Ok(true);

@@ -119,8 +119,7 @@ impl<E: Engine> Versions<E> {
             bucket_shift: shift,
             ..Header::read(&self.engine)?.unwrap_or_default()
         };
-        self.engine.ingest(Tree::Present, 0, &mut std::iter::once(header.change()))?;
-        self.engine.sync()?;
+        self.write_header(&header)?;
         self.logged.store(threshold.as_u64(), Ordering::Release);
         *self.filing.write() = Arc::new(filing);
         *self.buried_below.lock() = self.buried_below(logged, threshold, &thresholds);
@@ -206,9 +205,23 @@ impl<E: Engine> Versions<E> {
         let [buried, hidden] = [&self.buried, &self.hidden].map(|count| count.load(Ordering::Relaxed));
         let graves = self.graves.lock().clone();
         let header = Header { buried, hidden, graves, ..header };
-        self.engine.ingest(Tree::Present, 0, &mut std::iter::once(header.change()))?;
-        self.engine.sync()?;
+        self.write_header(&header)?;
         Ok(true)
+    }
+
+    /// Writes the header alone, also where what flushes keep free is not there: it takes a few hundred bytes, and whatever waits for it gives room
+    /// back. On a full disk the past stayed for good, as nothing said that it may go. The caller holds the writer's lock.
+    fn write_header(&self, header: &Header) -> Result<(), StoreError> {
+        let header = || std::iter::once(header.change());
+        let mut written = self.engine.ingest(Tree::Present, 0, &mut header());
+        if written == Err(StoreError::DiskFull) {
+            written = self.engine.ingest_at_last(Tree::Present, &mut header());
+        }
+        if written == Err(StoreError::DiskFull) && self.give_up_ballast()? {
+            written = self.engine.ingest_at_last(Tree::Present, &mut header());
+        }
+        written?;
+        self.engine.sync()
     }
 
     /// How much of the past there is.

@@ -144,6 +144,35 @@ fn space_comes_back_step_by_step() {
     assert!(!engine.hold().unwrap().quiet);
 }
 
+/// On a disk that is full the files of a past that goes are gone when that is said: no later merge comes, for which there is no room.
+#[test]
+fn the_past_of_a_full_disk_goes_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    let noise = |n: u64| (0..512u64).flat_map(move |i| (n * 512 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    let bucket = |number| Bucket { class: 0, number };
+    for number in 0..2u64 {
+        let key = move |n: u64| bucket(number).key(&n.to_be_bytes(), clock::Timestamp::from_u64(number));
+        let entry = move |n: u64| (key(n), Some(noise(n).collect::<Bytes>()));
+        engine.ingest(Tree::Past, 0, &mut (0..2000).map(entry)).unwrap();
+    }
+    let tables = dir.path().join("keyspaces");
+    let bytes = || {
+        let dirs = std::fs::read_dir(&tables)
+            .unwrap()
+            .flatten()
+            .filter_map(|tree| std::fs::read_dir(tree.path().join(TABLES_DIR)).ok());
+        dirs.flatten().flatten().map(|file| file.metadata().unwrap().len()).sum::<u64>()
+    };
+    let full = bytes();
+    engine.merges.pause();
+    while !engine.drop_past(&Kept::from([(0, 1)])).unwrap() {}
+    assert!(bytes() < full * 2 / 3, "{} of {full}", bytes());
+    assert!(!engine.merges.are_paused(), "there is room again");
+    let kept = bucket(1).key(&7u64.to_be_bytes(), clock::Timestamp::from_u64(1));
+    assert!(engine.get(Tree::Past, &kept).unwrap().is_some());
+}
+
 /// What is set aside is given back when it is needed, and known after a start.
 #[test]
 fn a_reserve_is_a_file() {
