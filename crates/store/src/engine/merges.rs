@@ -28,9 +28,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 const PAUSE_LOOKS: u32 = 200;
 /// What no merge takes: a table's end, and the new list of tables.
 const FLOOR_BYTES: u64 = 2 << 20;
-/// A merge looks at the disk each time it has passed so many entries, or entries of so many bytes.
-const ENTRIES_PER_LOOK: u32 = 64;
-const BYTES_PER_LOOK: usize = 256 << 10;
+/// A merge looks at the disk again when it has passed this part of what there was to spare, in bytes of entries between these two: others take room
+/// meanwhile, and look for themselves.
+const SPARE_PART_PER_LOOK: u64 = 16;
+const BYTES_PER_LOOK_MIN: u64 = 256 << 10;
+const BYTES_PER_LOOK_MAX: u64 = 4 << 20;
 
 /// What merges are told, and tell.
 pub(super) struct Merges {
@@ -110,47 +112,48 @@ impl Merges {
         merged
     }
 
-    /// Invariant 3.
-    fn has_floor(&self) -> bool {
-        let left_bytes = if self.stuck.load(Ordering::Relaxed) { 0 } else { self.demand.read().at_least() };
-        real::room(&self.path).is_ok_and(|room| room.free >= FLOOR_BYTES.saturating_add(left_bytes))
+    /// What it may still take, in bytes; `None`: nothing. Invariant 3 where it is `unleashed`, else invariant 1.
+    fn spare(&self, unleashed: bool) -> Option<u64> {
+        let room = real::room(&self.path).ok()?;
+        let needed = match unleashed {
+            true if self.stuck.load(Ordering::Relaxed) => FLOOR_BYTES,
+            true => FLOOR_BYTES.saturating_add(self.demand.read().at_least()),
+            false => room.needed(self.demand.read().at_ease()),
+        };
+        room.free.checked_sub(needed)
     }
+}
 
-    /// Invariant 1.
-    fn has_room(&self) -> bool {
-        let left_bytes = self.demand.read().at_ease();
-        real::room(&self.path).is_ok_and(|room| room.free >= room.needed(left_bytes))
-    }
+/// Bytes of entries until the next look, of one that found so much to spare.
+fn until_next_look(spare: u64) -> u64 {
+    (spare / SPARE_PART_PER_LOOK).clamp(BYTES_PER_LOOK_MIN, BYTES_PER_LOOK_MAX)
 }
 
 /// Ends the merge that it is with.
 struct Leash {
     merges: Arc<Merges>,
-    /// Entries until it looks, and bytes.
-    entries_left: u32,
-    bytes_left: usize,
+    /// Bytes of entries until it looks.
+    bytes_left: u64,
 }
 
 impl Leash {
     fn of(merges: &Arc<Merges>) -> Leash {
-        Leash { merges: merges.clone(), entries_left: 0, bytes_left: 0 }
+        Leash { merges: merges.clone(), bytes_left: 0 }
     }
 
     fn pass(&mut self, bytes: usize) -> Result<(), LsmError> {
-        let looks = self.entries_left == 0 || self.bytes_left < bytes;
-        match looks {
-            true => (self.entries_left, self.bytes_left) = (ENTRIES_PER_LOOK, BYTES_PER_LOOK),
-            false => (self.entries_left, self.bytes_left) = (self.entries_left - 1, self.bytes_left - bytes),
+        let unleashed = self.merges.unleashed.load(Ordering::Acquire);
+        let mut ends = false;
+        match self.bytes_left.checked_sub(bytes as u64) {
+            Some(left) => self.bytes_left = left,
+            None => match self.merges.spare(unleashed) {
+                Some(spare) => self.bytes_left = until_next_look(spare),
+                None if unleashed => ends = true,
+                None => self.merges.pause(),
+            },
         }
-        let ends = match self.merges.unleashed.load(Ordering::Acquire) {
-            true => looks && !self.merges.has_floor(),
-            false => {
-                if looks && !self.merges.has_room() {
-                    self.merges.pause();
-                }
-                self.merges.are_paused()
-            }
-        };
+        // Others may have paused it, too.
+        ends |= !unleashed && self.merges.are_paused();
         if ends { Err(LsmError::Io(ErrorKind::StorageFull.into())) } else { Ok(()) }
     }
 }
@@ -209,5 +212,42 @@ impl CompactionFilter for PastFilter {
         self.leash.pass(item.key().len() + item.value()?.len())?;
         // Written once, or again by a replay as it was: nothing older can come to light that does not go, too.
         Ok(if keys::is_aged(item.key(), &self.kept) { Verdict::Destroy } else { Verdict::Keep })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A merge of small entries asked the system 64 entries apart.
+    #[test]
+    fn looks_are_rare_where_there_is_room_and_frequent_where_there_is_none() {
+        assert_eq!(until_next_look(0), BYTES_PER_LOOK_MIN);
+        assert_eq!(until_next_look(u64::MAX), BYTES_PER_LOOK_MAX);
+        let spares = (0..40).map(|bits| 1u64 << bits).filter(|spare| *spare >= FLOOR_BYTES);
+        assert!(spares.into_iter().all(|spare| until_next_look(spare) <= spare / 8));
+    }
+
+    /// One that found room goes on for as long without a look, and one that is paused ends at its next entry all the same.
+    #[test]
+    fn a_merge_looks_after_bytes_and_not_after_entries() {
+        let dir = tempfile::tempdir().unwrap();
+        let merges = Arc::new(Merges::new(dir.path()));
+        let mut leash = Leash::of(&merges);
+        leash.pass(1).unwrap();
+        let first = leash.bytes_left;
+        assert!(first >= BYTES_PER_LOOK_MIN);
+        for _ in 0..1000 {
+            leash.pass(1).unwrap();
+        }
+        assert_eq!(leash.bytes_left, first - 1000, "no look lay between");
+        // No disk has room for so much.
+        let demand = Arc::new(Demand::default());
+        let _promise = demand.promise(u64::MAX, 0);
+        merges.heed(&demand);
+        leash.pass(1).unwrap();
+        assert!(leash.pass(BYTES_PER_LOOK_MAX as usize).is_err());
+        assert!(merges.are_paused());
+        assert!(leash.pass(1).is_err(), "whoever paused it");
     }
 }
