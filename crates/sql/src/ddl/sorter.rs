@@ -28,7 +28,8 @@ const JOINED_MIN: usize = RUNS_MAX / 4;
 const WRITE_BYTES: usize = 1 << 20;
 /// Bytes before an entry: the lengths of its key (u16) and value (u32).
 const HEADER_BYTES: usize = 6;
-/// Entries that are looked at together while a run is written.
+/// Entries of the arena that are looked at together: they lie anywhere in it, and the processor fetches several at a time when it need not know one to
+/// ask for the next.
 const TOGETHER: usize = 16;
 /// All keys of a sort begin with the same bytes, an index id.
 const PREFIX_BYTES: usize = 4;
@@ -81,6 +82,16 @@ fn lead(key: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
+/// What the first entries of some places take.
+fn sizes_of(arena: &[u8], places: &[Place]) -> [usize; TOGETHER] {
+    let mut sizes = [0; TOGETHER];
+    for (size, place) in sizes.iter_mut().zip(places) {
+        let (key, value) = lengths(&arena[place.at as usize..]);
+        *size = HEADER_BYTES + key + value;
+    }
+    sizes
+}
+
 /// The lengths of the key and value of the entry at the start of some bytes.
 fn lengths(entry: &[u8]) -> (usize, usize) {
     let key = u16::from_le_bytes([entry[0], entry[1]]) as usize;
@@ -129,12 +140,7 @@ impl Sorter {
         let level = &mut self.levels[0];
         let (scratch, mut out) = level.next(kv)?;
         for places in self.places.chunks(TOGETHER) {
-            // They lie anywhere in the arena: the processor fetches several at a time when it need not know one to ask for the next.
-            let mut sizes = [0; TOGETHER];
-            for (size, place) in sizes.iter_mut().zip(places) {
-                let (key, value) = lengths(&self.arena[place.at as usize..]);
-                *size = HEADER_BYTES + key + value;
-            }
+            let sizes = sizes_of(&self.arena, places);
             for (size, place) in sizes.iter().zip(places) {
                 out.write(scratch, &self.arena[place.at as usize..][..*size])?;
             }
@@ -224,8 +230,8 @@ struct Run {
 }
 
 enum Source {
-    /// The buffer is the arena; the places that are left.
-    Memory(std::vec::IntoIter<Place>),
+    /// The buffer is the arena; all places, the next one of them, and what the last [`TOGETHER`] that were looked at take.
+    Memory { places: Vec<Place>, next: usize, sizes: [usize; TOGETHER] },
     /// What was not read yet of a level's scratch space, and where the buffer's bytes end.
     Scratch { level: usize, from: u64, to: u64, filled: usize },
 }
@@ -233,21 +239,27 @@ enum Source {
 impl Run {
     fn entry(&self) -> &[u8] {
         let entry = &self.buffer[self.at..];
-        let (key, value) = lengths(entry);
-        &entry[..HEADER_BYTES + key + value]
+        match &self.source {
+            Source::Memory { next, sizes, .. } => &entry[..sizes[next.wrapping_sub(1) % TOGETHER]],
+            Source::Scratch { .. } => {
+                let (key, value) = lengths(entry);
+                &entry[..HEADER_BYTES + key + value]
+            }
+        }
     }
 
     /// Moves to the entry at `at`, `false` at the end.
     fn settle(&mut self, scratch: &[Option<Box<dyn Scratch>>]) -> Result<bool, KvError> {
         match &mut self.source {
-            Source::Memory(places) => match places.next() {
-                Some(place) => {
-                    self.at = place.at as usize;
-                    self.lead = place.lead;
-                    Ok(true)
+            Source::Memory { places, next, sizes } => {
+                let Some(place) = places.get(*next) else { return Ok(false) };
+                if next.is_multiple_of(TOGETHER) {
+                    *sizes = sizes_of(&self.buffer, &places[*next..]);
                 }
-                None => Ok(false),
-            },
+                (self.at, self.lead) = (place.at as usize, place.lead);
+                *next += 1;
+                Ok(true)
+            }
             Source::Scratch { .. } => {
                 if !self.hold(HEADER_BYTES, scratch)? {
                     return Ok(false);
@@ -320,7 +332,7 @@ impl Merge {
             buffer,
             at: 0,
             lead: 0,
-            source: Source::Memory(places.into_iter()),
+            source: Source::Memory { places, next: 0, sizes: [0; TOGETHER] },
         }));
         let mut merge = Merge { scratch, runs, heap: Vec::new(), entries: 0 };
         for at in 0..merge.runs.len() {
