@@ -63,6 +63,19 @@ const RUN_SHIFT_MAX: usize = 16;
 /// Bytes behind [`INDEX_BYTES`] that are compared as one number when a pile is sorted.
 const LEAD_BYTES: usize = 8;
 
+/// A vector of so many writes grows by this factor, and no more by two: what a transaction of a million writes took was mostly copied and touched anew each
+/// time that it doubled, and once more as the writes of its indexes were put together. What is not touched takes addresses and no memory.
+const GROWN_WRITES: usize = 16 << 10;
+const GROWTH: usize = 8;
+
+fn append(writes: &mut Vec<Write>, write: Write) {
+    let held = writes.len();
+    if held == writes.capacity() && held >= GROWN_WRITES {
+        writes.reserve_exact((GROWTH - 1) * held);
+    }
+    writes.push(write);
+}
+
 fn lead_of(key: &[u8]) -> u64 {
     let mut lead = [0; LEAD_BYTES];
     let behind = key.get(INDEX_BYTES..).unwrap_or_default();
@@ -170,6 +183,10 @@ impl Part {
                     let since = writes[at].since;
                     return replaced(&mut writes[at].value, since, value);
                 }
+                Err(at) if at == writes.len() => {
+                    append(writes, Write { key, value, since });
+                    return Before::Nothing;
+                }
                 Err(at) if writes.len() - at <= RUN_SHIFT_MAX => {
                     writes.insert(at, Write { key, value, since });
                     return Before::Nothing;
@@ -183,7 +200,7 @@ impl Part {
                 Err(_) => {}
             },
             Part::Pile(pile) => {
-                pile.push(Write { key, value, since });
+                append(pile, Write { key, value, since });
                 return Before::Unknown;
             }
             Part::Tree(_) => {}

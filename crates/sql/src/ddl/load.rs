@@ -377,7 +377,8 @@ impl Loader {
                 progress.done.add(1);
             }
             if chunk.bytes >= chunk_bytes_max(db.options.memory_bytes) {
-                self.write(db, std::mem::take(&mut chunk).rows())?;
+                let next = chunk.next();
+                self.write(db, std::mem::replace(&mut chunk, next).rows())?;
             }
             merge.advance()?;
         }
@@ -397,6 +398,10 @@ struct Chunk {
 }
 
 impl Chunk {
+    /// An empty one that comes after this one: it has room for as much, and need not be copied as it grows.
+    fn next(&self) -> Chunk {
+        Chunk { keys: Vec::with_capacity(self.keys.len()), entries: Vec::with_capacity(self.entries.len()), bytes: 0 }
+    }
     fn push(&mut self, key: &[u8], value: &[u8]) {
         self.keys.extend_from_slice(key);
         self.bytes += key.len() + value.len() + ENTRY_BYTES;

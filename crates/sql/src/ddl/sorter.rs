@@ -6,7 +6,7 @@
 //!                                           what is left in memory ───┘
 //! ```
 //!
-//! 1. In memory are at most [`SORT_BYTES_MAX`] of entries (the vectors that hold them may have twice that), and while runs are merged
+//! 1. In memory are at most [`SORT_BYTES_MAX`] of entries (the two vectors that hold them have addresses for that each, or twice that), and while runs are merged
 //!    [`READ_BYTES`] for each of at most [`RUNS_MAX`], or one entry where that is larger.
 //! 2. The order is that of the keys; entries of equal keys stand beside each other, in no particular order.
 //! 3. More runs become one: those that were joined as often as each other, so that an entry is written again no more often than the logarithm of
@@ -18,6 +18,9 @@ use std::cmp::Ordering;
 
 /// Bytes of entries that are sorted in memory before they go to scratch space.
 pub const SORT_BYTES_MAX: usize = 64 << 20;
+/// A vector of entries that has grown so large gets room for [`SORT_BYTES_MAX`]: to copy it each time that it doubles costs more than addresses for what
+/// is never touched. Bytes.
+const GROWN_BYTES: usize = 2 << 20;
 /// Bytes read at once from each run.
 const READ_BYTES: usize = 128 << 10;
 /// Runs merged at once.
@@ -82,6 +85,15 @@ fn lead(key: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
+/// Has room for so many more in a vector of entries.
+fn reserve<T>(entries: &mut Vec<T>, more: usize) {
+    let (size, held) = (size_of::<T>(), entries.len());
+    let room = SORT_BYTES_MAX / size;
+    if entries.capacity() - held < more && held * size >= GROWN_BYTES && held + more <= room {
+        entries.reserve_exact(room - held);
+    }
+}
+
 /// What the first entries of some places take.
 fn sizes_of(arena: &[u8], places: &[Place]) -> [usize; TOGETHER] {
     let mut sizes = [0; TOGETHER];
@@ -111,6 +123,8 @@ impl Sorter {
     /// Adds an entry. Keys and values are as large as the layers below allow: 16 bits and 32 bits of length.
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         let place = Place { lead: lead(key), at: self.arena.len() as u32 };
+        reserve(&mut self.arena, HEADER_BYTES + key.len() + value.len());
+        reserve(&mut self.places, 1);
         self.arena.extend_from_slice(&(key.len() as u16).to_le_bytes());
         self.arena.extend_from_slice(&(value.len() as u32).to_le_bytes());
         self.arena.extend_from_slice(key);
