@@ -44,6 +44,32 @@ pub(super) fn taking_in(tables: usize, sizes: &[u64], base_bytes: u64) -> Vec<f3
     targets.iter().zip(before).map(|(target, before)| (target / before) as f32).collect()
 }
 
+/// More than any level holds, in bytes.
+const ENOUGH: f64 = 1e15;
+/// So much heavier than anything else is the level that is to be taken.
+const HEAVIER: f64 = 1e6;
+
+/// Levels that can come down, the lowest first.
+pub(super) fn from_below(sizes: &[u64]) -> impl Iterator<Item = usize> {
+    (1..sizes.len().saturating_sub(1)).rev().filter(|level| sizes[*level] > 0)
+}
+
+/// The ratios of levels with which fjall's strategy takes tables of this level into the next one, whatever the others hold. Only the uppermost of those
+/// that hold something stays where it is if it is no larger than `base_bytes`.
+///
+/// One that weighs most and can be merged with nothing kept all above it where it was, deletions of nearly everything among that, and a full disk full:
+/// a level is to be asked for by itself.
+pub(super) fn taking_down(level: usize, sizes: &[u64], base_bytes: u64) -> Vec<f32> {
+    let Some(top) = (1..sizes.len()).find(|level| sizes[*level] > 0) else { return Vec::from([1.0]) };
+    let target = |count: usize| match top + count - 1 == level {
+        true => (sizes[level] as f64 / HEAVIER).max(1.0),
+        false => ENOUGH,
+    };
+    let targets: Vec<f64> = (2..=sizes.len()).map(target).collect();
+    let before = std::iter::once(base_bytes as f64).chain(targets.iter().copied());
+    targets.iter().zip(before).map(|(target, before)| (target / before) as f32).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,7 +113,29 @@ mod tests {
         assert_eq!(swollen(8, &sizes), Some(3));
     }
 
+    /// Deletions of 260,000 rows lay above three tables that spanned everything, for good.
+    #[test]
+    fn a_level_is_taken_though_the_one_below_cannot_come_down() {
+        let base = 480 << 10;
+        // As a full disk of 120 MiB had it.
+        let sizes = [0, 0, 0, 267_212, 5_151_177, 790_046, 83_318_720];
+        assert_eq!(from_below(&sizes).collect::<Vec<_>>(), [5, 4, 3]);
+        assert_eq!(weighed(0, &sizes, base, &taking_down(5, &sizes, base)), (5, false));
+        assert_eq!(weighed(0, &sizes, base, &taking_down(4, &sizes, base)), (4, false));
+    }
+
     proptest::proptest! {
+        #[test]
+        fn the_level_that_is_asked_for_is_taken(
+            top in 1usize..6, below in 0usize..5, sizes in proptest::collection::vec(19u32..31, 7)
+        ) {
+            let base = 256 << 10;
+            let sizes: Vec<u64> =
+                sizes.iter().enumerate().map(|(level, bits)| if level < top { 0 } else { (1 << bits) + 1 }).collect();
+            let level = (top + below).min(5);
+            proptest::prop_assert_eq!(weighed(0, &sizes, base, &taking_down(level, &sizes, base)), (level, false));
+        }
+
         #[test]
         fn level_0_is_always_taken_first(tables in 2usize..200, top in 2usize..7, sizes in proptest::collection::vec(18u32..31, 7)) {
             let base = 256 << 10;

@@ -144,6 +144,46 @@ fn space_comes_back_step_by_step() {
     assert!(!engine.hold().unwrap().quiet);
 }
 
+/// A table that spans everything can be merged with nothing that is small, and what lies above it comes down all the same. Nothing did, deletions of most
+/// rows among it, and a full disk stayed full.
+#[test]
+fn what_spans_everything_holds_nothing_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    engine.reopen_as(true).unwrap();
+    let table_bytes = 16 << 10;
+    let key = |n: u64| crate::keys::present(&[&7u32.to_be_bytes()[..], &n.to_be_bytes()].concat());
+    let ts = clock::Timestamp::from_u64;
+    let noise = |n: u64| (0..16u64).flat_map(move |i| (n * 16 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    let row = |n: u64| (key(n), Some(Present::encode(ts(1), Some(&noise(n).collect::<Vec<_>>()))));
+    let open = engine.hold().unwrap();
+    let tree = &open.present.tree;
+    let down = |level: u8| tree.compact(Arc::new(lsm_tree::compaction::MoveDown(0, level)), 0).unwrap();
+    engine.ingest(Tree::Present, 0, &mut (0..20_000).map(row)).unwrap();
+    tree.major_compact(table_bytes, open.database.visible_seqno()).unwrap();
+    let full = tree.disk_space();
+    // The last level is larger than what a step may take.
+    assert!(full > 50 * table_bytes && tree.table_count() > 100);
+    // Above it a table that spans all of that, deletions in tables that do not, and another one that spans more than they.
+    let wide = || (0..100).chain(19_900..20_000).map(row);
+    engine.ingest(Tree::Present, 0, &mut wide()).unwrap();
+    down(5);
+    for from in (1000..19_000).step_by(1000) {
+        let graves = (from..from + 1000).map(|n| (key(n), Some(Present::encode(ts(2), None))));
+        engine.ingest(Tree::Present, 0, &mut graves.into_iter()).unwrap();
+    }
+    down(4);
+    engine.ingest(Tree::Present, 0, &mut wide()).unwrap();
+    down(3);
+    let below = crate::versions::Thresholds { common: ts(3), ..Default::default() };
+    engine.bury(Burial { below, ..Burial::default() });
+    let steps = (0..1000).position(|_| engine.reclaim_steps(&open, table_bytes).unwrap() == Reclaimed::NoMore);
+    assert!(steps.is_some(), "it comes to an end");
+    assert!(tree.disk_space() < full / 5, "{} of {full}", tree.disk_space());
+    assert!((1000..19_000).step_by(100).all(|n| engine.get(Tree::Present, &key(n)).unwrap().is_none()));
+    assert!([0, 999, 19_000, 19_999].into_iter().all(|n| engine.get(Tree::Present, &key(n)).unwrap() == row(n).1));
+}
+
 /// On a disk that is full the files of a past that goes are gone when that is said: no later merge comes, for which there is no room.
 #[test]
 fn the_past_of_a_full_disk_goes_at_once() {
