@@ -180,7 +180,7 @@ pub trait Engine: Send + Sync + 'static {
     }
 
     /// Gives back some of what removals hide, a little at a time as there is little room: for a full disk. `buried` entries of the present may
-    /// go, about. `false`: there is more to be done, call again. What it cannot do now the merges do later.
+    /// go, about. `false`: there is more to be done, also where there is no room for it: call again.
     ///
     /// # Errors
     /// As [`Engine::ingest`]; nothing is lost.

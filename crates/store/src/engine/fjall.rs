@@ -663,7 +663,7 @@ impl FjallEngine {
     fn reclaim_some(&self, open: &Open, buried: u64) -> Result<Reclaimed, fjall::Error> {
         let table_bytes = real::room(&self.path).map_or(TABLE_BYTES, |room| room.table_bytes()) / RECLAIM_TABLE_PART;
         match self.reclaim_steps(open, table_bytes.max(RECLAIM_TABLE_BYTES_MIN))? {
-            Reclaimed::NoMore if self.reclaim_last(open, buried)? => Ok(Reclaimed::All),
+            Reclaimed::NoMore if self.reclaim_last(open, buried, RECLAIM_BYTES_MAX)? => Ok(Reclaimed::All),
             reclaimed => Ok(reclaimed),
         }
     }
@@ -716,14 +716,14 @@ impl FjallEngine {
 
     /// Nothing more can be merged a little at a time: what may go lies in the last level (a part of an index that was dropped), or a few deletions
     /// of large rows span all of it. All at once takes room for what stays.
-    /// `false`: there is none.
-    fn reclaim_last(&self, open: &Open, buried: u64) -> Result<bool, fjall::Error> {
+    /// `false`: there is none, or it is more than `bytes_max`, and something may go.
+    fn reclaim_last(&self, open: &Open, buried: u64, bytes_max: u64) -> Result<bool, fjall::Error> {
         let (bytes, entries) = (open.present.disk_space(), open.present.approximate_len().max(1) as u64);
         // With what may go goes what it hides.
         let left = entries.saturating_sub(2 * buried);
         let stays = u128::from(bytes) * u128::from(left) / u128::from(entries);
         let stays = u64::try_from(stays).unwrap_or(u64::MAX);
-        if stays > RECLAIM_BYTES_MAX || self.lacks(INGESTION_BYTES.saturating_add(stays + stays / 8)) {
+        if stays > bytes_max || self.lacks(INGESTION_BYTES.saturating_add(stays + stays / 8)) {
             return Ok(buried == 0);
         }
         self.merges.unleashed(|| self.rewrite(open)).map(|()| true)

@@ -184,6 +184,19 @@ fn what_spans_everything_holds_nothing_up() {
     assert!([0, 999, 19_000, 19_999].into_iter().all(|n| engine.get(Tree::Present, &key(n)).unwrap() == row(n).1));
 }
 
+/// What could not be given back is not done: who counts what may go goes on counting it, and asks again.
+#[test]
+fn what_is_too_large_to_be_written_anew_is_not_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    let entry = |n: u64| (Bytes::from(n.to_be_bytes().to_vec()), Some(Bytes::from_static(b"value")));
+    engine.ingest(Tree::Present, 0, &mut (0..1000).map(entry)).unwrap();
+    let open = engine.hold().unwrap();
+    assert!(!engine.reclaim_last(&open, 5, 1).unwrap());
+    assert!(engine.reclaim_last(&open, 0, 1).unwrap(), "nothing may go");
+    assert!(engine.reclaim_last(&open, 5, RECLAIM_BYTES_MAX).unwrap());
+}
+
 /// On a disk that is full the files of a past that goes are gone when that is said: no later merge comes, for which there is no room.
 #[test]
 fn the_past_of_a_full_disk_goes_at_once() {
