@@ -343,3 +343,38 @@ Point Lookup using listed_pkey on listed  (cost=0.00..4.00 rows=4 width=0)
   Index Cond: (id = ANY ($1))
   Filter: ((c >= 1) AND (c <= 2))
 EXPLAIN
+
+# What lies between two values that are not known yet is little: ten such ranges are not all of the table.
+PREPARE ranges AS SELECT count(c) FROM listed WHERE c BETWEEN $1 AND $2 OR c BETWEEN $3 AND $4 OR c BETWEEN $5 AND $6 OR c BETWEEN $7 AND $8 OR c BETWEEN $9 AND $10 OR c BETWEEN $11 AND $12 OR c BETWEEN $13 AND $14 OR c BETWEEN $15 AND $16 OR c BETWEEN $17 AND $18 OR c BETWEEN $19 AND $20;
+EXPLAIN EXECUTE ranges (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20);
+EXECUTE ranges (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20);
+----
+PREPARE
+QUERY PLAN:text
+Aggregate  (cost=0.00..101.00 rows=1 width=0)
+  ->  Index Only Scan using listed_c on listed  (cost=0.00..100.00 rows=100 width=0)
+        Index Cond: (((c >= $1) AND (c <= $2)) OR ((c >= $3) AND (c <= $4)) OR ((c >= $5) AND (c <= $6)) OR ((c >= $7) AND (c <= $8)) OR ((c >= $9) AND (c <= $10)) OR ((c >= $11) AND (c <= $12)) OR ((c >= $13) AND (c <= $14)) OR ((c >= $15) AND (c <= $16)) OR ((c >= $17) AND (c <= $18)) OR ((c >= $19) AND (c <= $20)))
+        Filter: (((c >= $1) AND (c <= $2)) OR ((c >= $3) AND (c <= $4)) OR ((c >= $5) AND (c <= $6)) OR ((c >= $7) AND (c <= $8)) OR ((c >= $9) AND (c <= $10)) OR ((c >= $11) AND (c <= $12)) OR ((c >= $13) AND (c <= $14)) OR ((c >= $15) AND (c <= $16)) OR ((c >= $17) AND (c <= $18)) OR ((c >= $19) AND (c <= $20)))
+EXPLAIN
+count:int8
+400
+SELECT 1
+
+# One of the two bounds is known.
+PREPARE above AS SELECT count(c) FROM listed WHERE c >= $1 AND c <= 3;
+EXPLAIN EXECUTE above (1);
+PREPARE outside AS SELECT count(c) FROM listed WHERE c < $1;
+EXPLAIN EXECUTE outside (1);
+----
+PREPARE
+QUERY PLAN:text
+Aggregate  (cost=0.00..11.00 rows=1 width=0)
+  ->  Index Only Scan using listed_c on listed  (cost=0.00..10.00 rows=10 width=0)
+        Index Cond: ((c >= $1) AND (c <= 3))
+EXPLAIN
+PREPARE
+QUERY PLAN:text
+Aggregate  (cost=0.00..667.67 rows=1 width=0)
+  ->  Index Only Scan using listed_c on listed  (cost=0.00..666.67 rows=667 width=0)
+        Index Cond: (c < $1)
+EXPLAIN

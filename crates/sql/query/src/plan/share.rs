@@ -16,6 +16,8 @@ const PATTERN_SHARE: f64 = 0.1;
 const EQUAL_SHARE: f64 = 0.005;
 /// The least share between two bounds.
 const RANGE_SHARE_MIN: f64 = 0.0001;
+/// Share of rows between two bounds of a column one of which is not known: `BETWEEN $1 AND $2` means few. PostgreSQL's DEFAULT_RANGE_INEQ_SEL.
+const RANGE_SHARE: f64 = 0.005;
 /// Share of rows of which a boolean is true of which nothing is known.
 const TRUE_SHARE: f64 = 0.5;
 /// Elements that an array is taken to have.
@@ -24,8 +26,21 @@ const ARRAY_VALUES: f64 = 10.0;
 /// What is known of the column in a place of the row, and its type; `None`: nothing, or it is of another table.
 pub type Columns<'f, 'a> = &'f (dyn Fn(usize) -> Option<(&'a ColumnStatistics, &'a SqlType)> + 'f);
 
-/// What bounds a column from below and from above, and whether what is equal to it lies below it.
-type Bounds<'a> = (&'a ColumnStatistics, Option<(Key, bool)>, Option<(Key, bool)>);
+/// What bounds a column from below and from above.
+struct Bounds<'a> {
+    column: &'a ColumnStatistics,
+    low: Side,
+    high: Side,
+}
+
+/// Bounds of a column on one side.
+#[derive(Default)]
+struct Side {
+    /// The tightest of those that are known, and whether what is equal to it lies below it.
+    known: Option<(Key, bool)>,
+    /// There is one whose value is not known yet.
+    open: bool,
+}
 
 /// The share of rows for which all expressions are true.
 pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -> f64 {
@@ -35,31 +50,49 @@ pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -
         match expr {
             Expr::And(parts) => rest.extend(parts),
             _ => match bound(expr, of) {
-                Some((column, key, beyond, is_upper)) => {
-                    let (_, low, high) = bounds.entry(column.id).or_insert((column, None, None));
+                Some(Bound { column, key, beyond, is_upper }) => {
+                    let none = Bounds { column, low: Side::default(), high: Side::default() };
+                    let Bounds { low, high, .. } = bounds.entry(column.id).or_insert(none);
+                    let Some(key) = key else {
+                        if is_upper { high.open = true } else { low.open = true }
+                        continue;
+                    };
+                    let next = (key, beyond);
+                    // The tighter one counts.
                     match is_upper {
-                        // The tighter one counts.
-                        true => {
-                            *high = Some(high.take().map_or((key.clone(), beyond), |known| known.min((key, beyond))))
-                        }
-                        false => *low = (*low).take().max(Some((key, beyond))),
+                        true => high.known = Some(high.known.take().map_or(next.clone(), |known| known.min(next))),
+                        false => low.known = low.known.take().max(Some(next)),
                     }
                 }
                 None => share *= one(expr, of),
             },
         }
     }
-    for (column, low, high) in bounds.into_values() {
-        let above = high.map_or(1.0 - column.nulls, |(high, with)| below(column, &high, with));
-        // Places between two bounds are not known so well that a single value could be taken away, or left out.
-        let least = match &low {
-            Some((low, false)) => column.equal(Some(low)).min(above),
-            _ => 0.0,
-        };
-        let under = low.map_or(0.0, |(low, _)| column.below(&low));
-        share *= (above - under).max(least).max(RANGE_SHARE_MIN);
-    }
+    bounds.into_values().for_each(|bounds| share *= between(bounds));
     share
+}
+
+/// Share of rows between the bounds of a column.
+fn between(Bounds { column, low, high }: Bounds<'_>) -> f64 {
+    // What is not known is asked of both sides together, where there are both.
+    let unknown = match (low.open, high.open) {
+        (false, false) => 1.0,
+        (true, true) => RANGE_SHARE,
+        (true, false) if high.known.is_some() => return RANGE_SHARE,
+        (false, true) if low.known.is_some() => return RANGE_SHARE,
+        _ => UNKNOWN_SHARE,
+    };
+    if low.known.is_none() && high.known.is_none() {
+        return unknown;
+    }
+    let above = high.known.map_or(1.0 - column.nulls, |(high, with)| below(column, &high, with));
+    // Places between two bounds are not known so well that a single value could be taken away, or left out.
+    let least = match &low.known {
+        Some((low, false)) => column.equal(Some(low)).min(above),
+        _ => 0.0,
+    };
+    let under = low.known.map_or(0.0, |(low, _)| column.below(&low));
+    unknown * (above - under).max(least).max(RANGE_SHARE_MIN)
 }
 
 /// Share of rows below a value, or up to it.
@@ -68,8 +101,17 @@ fn below(column: &ColumnStatistics, key: &Key, with: bool) -> f64 {
     (column.below(key) + own).min(1.0 - column.nulls)
 }
 
-/// `column < constant` and its like: the column, the constant, whether the rows that are equal to it lie below the bound, and whether it is the upper one.
-fn bound<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, Key, bool, bool)> {
+/// `column < constant` and its like.
+struct Bound<'a> {
+    column: &'a ColumnStatistics,
+    /// The constant; `None` if its value is not known yet.
+    key: Option<Key>,
+    /// Whether rows that are equal to the constant lie below the bound.
+    beyond: bool,
+    is_upper: bool,
+}
+
+fn bound<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<Bound<'a>> {
     let Expr::Compare { op, left, right, .. } = expr else { return None };
     let (column, value, op) = match (column_of(left, of), column_of(right, of)) {
         (Some(column), None) => (column, right, *op),
@@ -81,7 +123,7 @@ fn bound<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, 
         CompareOp::Gt | CompareOp::GtEq => (op == CompareOp::Gt, false),
         CompareOp::Eq | CompareOp::NotEq => return None,
     };
-    Some((column.0, key_of(value, column.1)?, beyond, is_upper))
+    Some(Bound { column: column.0, key: key_of(value, column.1), beyond, is_upper })
 }
 
 fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
@@ -94,9 +136,9 @@ fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
         Expr::Compare { op: CompareOp::Eq, left, right, .. } => equal(left, right, of),
         Expr::Compare { op: CompareOp::NotEq, left, right, .. } => 1.0 - equal(left, right, of),
         Expr::Compare { .. } => match bound(expr, of) {
-            Some((column, key, beyond, true)) => below(column, &key, beyond),
-            Some((column, key, _, false)) => 1.0 - column.nulls - column.below(&key),
-            None => UNKNOWN_SHARE,
+            Some(Bound { column, key: Some(key), beyond, is_upper: true }) => below(column, &key, beyond),
+            Some(Bound { column, key: Some(key), .. }) => 1.0 - column.nulls - column.below(&key),
+            _ => UNKNOWN_SHARE,
         },
         Expr::IsNull { expr, negated } => {
             let nulls = column_of(expr, of).map_or(EQUAL_SHARE, |(column, _)| column.nulls);
