@@ -54,7 +54,11 @@ pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -
                     let none = Bounds { column, low: Side::default(), high: Side::default() };
                     let Bounds { low, high, .. } = bounds.entry(column.id).or_insert(none);
                     let Some(key) = key else {
-                        if is_upper { high.open = true } else { low.open = true }
+                        if is_upper {
+                            high.open = true
+                        } else {
+                            low.open = true
+                        }
                         continue;
                     };
                     let next = (key, beyond);

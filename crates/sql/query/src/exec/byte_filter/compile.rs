@@ -1,5 +1,6 @@
 //! Expressions made tests.
 
+use super::like::Pattern;
 use super::{ByteFilter, Column, Number, Test, Word, text, word_of};
 use crate::exec::table::ColumnAccess;
 use crate::expr::function::MIDNIGHT;
@@ -75,6 +76,17 @@ impl<'a> Around<'a> {
                 let Side::Column { column, ty: of, midnight: false } = self.side(expr)? else { return None };
                 let found = self.within(column, of, list, ty)?;
                 if *negated { Test::Not(Box::new(found)) } else { found }
+            }
+            Expr::Call { function, args, .. } if matches!(function.name, "~~" | "!~~") => {
+                let [expr, pattern] = args.as_slice() else { return None };
+                let Side::Column { column, ty: of, midnight: false } = self.side(expr)? else { return None };
+                let (Kind::Text, Side::Constant(pattern)) = (kind(of)?, self.side(pattern)?) else { return None };
+                let found = match pattern {
+                    Value::Null => Test::Known(None),
+                    Value::Text(pattern) => Test::Like(column, Pattern::new(pattern)?),
+                    _ => return None,
+                };
+                if function.name == "!~~" { Test::Not(Box::new(found)) } else { found }
             }
             Expr::IsNull { expr, negated } => {
                 let Side::Column { column, midnight: false, .. } = self.side(expr)? else { return None };

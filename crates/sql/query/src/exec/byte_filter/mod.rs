@@ -3,13 +3,13 @@
 //! **Problem.** Of a large scan most rows are left out by a comparison of a number, a date or a short text with a constant. To ask it the column was made
 //! a value (a text: an allocation), the expression walked for each row, and its answer wrapped as a value again: more than half of what such a scan costs.
 //!
-//! **Idea.** When a scan starts, the conditions that compare a column with a constant, or with another column of its kind, are compiled ([`compile`]): what
+//! **Idea.** When a scan starts, the conditions that compare a column with a constant (LIKE, too: [`like`]), or with another column of its kind, are compiled ([`compile`]): what
 //! was an expression over values becomes a test over the bytes of [`super::row`], whose constants stand as the bytes do. A row that fails has nothing
 //! decoded.
 //!
 //! **Invariants.**
-//! 1. A test says what the expression would: true, false, or NULL (a property test holds the evaluator beside it). It raises no error, and allocates nothing
-//!    but where digits beyond a word are compared.
+//! 1. A test says what the expression would: true, false, or NULL (a property test holds the evaluator beside it). It raises no error
+//!    but that the statement was ended, and allocates nothing but where digits beyond a word are compared.
 //! 2. Conditions are asked in their order. So tests are made of those in front, up to the first that cannot be one; the rest stay with the evaluator, and
 //!    are asked of rows that passed.
 //! 3. What is a constant is settled when the scan starts: literals, parameters, columns of the row around it.
@@ -17,6 +17,7 @@
 //! Caveat: a date that is no timestamp, being too late, is compared with one as PostgreSQL does it: it is later. (The cast that is left out would fail.)
 
 mod compile;
+mod like;
 #[cfg(test)]
 mod tests;
 
@@ -99,6 +100,7 @@ enum Test {
         padded: bool,
         with_null: bool,
     },
+    Like(Column, like::Pattern),
     IsNull(Column),
     Not(Box<Test>),
     And(Vec<Test>),
@@ -253,6 +255,10 @@ impl Test {
                 let bytes = text(bytes, *padded);
                 is_in(list.iter().any(|item| **item == *bytes), *with_null)
             }),
+            Test::Like(column, pattern) => match column.bytes(view)? {
+                Some(bytes) => Some(pattern.matches(bytes)?),
+                None => None,
+            },
             Test::IsNull(column) => Some(column.bytes(view)?.is_none()),
             Test::Not(test) => test.answer(view)?.map(|answer| !answer),
             Test::And(tests) => all_of(tests, false, view)?,

@@ -3,7 +3,7 @@
 use super::{Around, ByteFilter};
 use crate::exec::row::{self, Source};
 use crate::exec::table::ColumnAccess;
-use crate::expr::function::{MIDNIGHT, by_name};
+use crate::expr::function::{Function, MIDNIGHT, Sig, by_name};
 use crate::expr::{CompareOp, Expr};
 use crate::types::{Decimal, Numeric, SqlType, Value};
 use proptest::prelude::*;
@@ -100,6 +100,18 @@ fn compared_as(ty: &SqlType) -> SqlType {
     if matches!(ty, SqlType::Varchar(_)) { SqlType::Text } else { ty.clone() }
 }
 
+fn is_text(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Char(_) | SqlType::Varchar(_))
+}
+
+/// The function of an operator over such a text and a pattern.
+fn resolved(name: &str, ty: &SqlType) -> &'static Function {
+    let of_char = matches!(ty, SqlType::Char(_));
+    let all = by_name(name).iter().filter(|function| function.args.len() == 2);
+    let mut of = all.filter(|function| matches!(function.args[0], Sig::Is(SqlType::Char(_))) == of_char);
+    of.next().expect("it is there")
+}
+
 /// A condition of which all parts can be tests.
 fn condition() -> impl Strategy<Value = Expr> {
     let count = TYPES.len();
@@ -134,7 +146,15 @@ fn condition() -> impl Strategy<Value = Expr> {
     });
     let is_null =
         (0..2 * count, any::<bool>()).prop_map(|(place, negated)| Expr::IsNull { expr: column(place), negated });
-    let one = prop_oneof![3 => with_constant, 2 => with_column, 1 => midnight, 1 => within, 1 => is_null];
+    let texts: Vec<usize> = (0..2 * count).filter(|place| is_text(&TYPES[place % count])).collect();
+    let pattern = prop_oneof![8 => "[ab %]{0,5}".prop_map(|text| Value::Text(text.into())), 1 => Just(Value::Null)];
+    let like = (prop::sample::select(texts), any::<bool>(), pattern).prop_map(move |(place, negated, pattern)| {
+        let ty = compared_as(&TYPES[place % count]);
+        let function = resolved(if negated { "!~~" } else { "~~" }, &ty);
+        let args = vec![*column(place), Expr::Literal(pattern, SqlType::Text)];
+        Expr::Call { function, args, types: vec![ty, SqlType::Text], ty: SqlType::Bool }
+    });
+    let one = prop_oneof![3 => with_constant, 2 => with_column, 1 => midnight, 1 => within, 1 => is_null, 2 => like];
     one.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::And),
