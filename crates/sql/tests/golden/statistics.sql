@@ -378,3 +378,71 @@ Aggregate  (cost=0.00..667.67 rows=1 width=0)
   ->  Index Only Scan using listed_c on listed  (cost=0.00..666.67 rows=667 width=0)
         Index Cond: (c < $1)
 EXPLAIN
+
+# How many left rows are looked up in the right side's index is known before either is read: neither is read in vain.
+CREATE TABLE parent (id INT PRIMARY KEY, note TEXT); CREATE TABLE child (p INT, n INT, PRIMARY KEY (p, n));
+INSERT INTO parent SELECT i, 'note' FROM generate_series(1, 5000) i; INSERT INTO child SELECT i / 4, i % 4 FROM generate_series(1, 20000) i;
+----
+CREATE TABLE
+CREATE TABLE
+INSERT 0 5000
+INSERT 0 20000
+
+ANALYZE parent; ANALYZE child;
+----
+ANALYZE
+ANALYZE
+
+# Of 20,000 rows, 400 times four: only looked up.
+EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT count(*), count(DISTINCT c.n) FROM parent p JOIN child c ON c.p = p.id WHERE p.id <= 400;
+----
+QUERY PLAN:text
+Aggregate (actual rows=1 loops=1)
+  ->  Lookup or Hash Join (actual rows=1600 loops=1)
+        Hash Cond: (parent.id = child.p)
+        ->  Index Scan using parent_pkey on parent (actual rows=400 loops=1)
+              Index Cond: (id <= 400)
+        ->  Seq Scan on child (never executed)
+        Lookup
+          ->  Index Scan using child_pkey on child (actual rows=4 loops=400)
+                Index Cond: (p = parent.id)
+Rows: 1
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+
+# 1,000 times: only read.
+EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT count(*), count(DISTINCT c.n) FROM parent p JOIN child c ON c.p = p.id WHERE p.id <= 1000;
+SELECT count(*), count(DISTINCT c.n), sum(c.p) FROM parent p JOIN child c ON c.p = p.id WHERE p.id <= 400;
+SELECT count(*), count(DISTINCT c.n), sum(c.p) FROM parent p JOIN child c ON c.p = p.id WHERE p.id <= 1000;
+----
+QUERY PLAN:text
+Aggregate (actual rows=1 loops=1)
+  ->  Lookup or Hash Join (actual rows=4000 loops=1)
+        Hash Cond: (parent.id = child.p)
+        ->  Index Scan using parent_pkey on parent (actual rows=1000 loops=1)
+              Index Cond: (id <= 1000)
+        ->  Seq Scan on child (actual rows=20000 loops=1)
+        Lookup
+          ->  Index Scan using child_pkey on child (never executed)
+                Index Cond: (p = parent.id)
+Rows: 1
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+count:int8 | count:int8 | sum:int8
+1600 | 4 | 320800
+SELECT 1
+count:int8 | count:int8 | sum:int8
+4000 | 4 | 2002000
+SELECT 1

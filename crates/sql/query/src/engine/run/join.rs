@@ -2,10 +2,11 @@
 //! side turns out to be the shorter by far, nested loops otherwise.
 //!
 //! **How the choice is made.** It is made while running ([`open`]), since estimates are wrong. Up to [`LOOKUP_ROWS_MAX`] left rows are
-//! looked up at once, and as long as that does not find too much ([`super::lookup`]). Beyond, both sides are read in turns, twice as many rows each time, until one of them ends: it is the side
+//! looked up at once, and where statistics know the right side as many as cost less than reading it; as long as that does not find too much
+//! ([`super::lookup`]). Beyond, both sides are read in turns, twice as many rows each time, until one of them ends: it is the side
 //! that is kept in memory. If that is the left side and there is an index, up to [`ROWS_PER_LOOKUP`] right rows are read for each of
-//! its rows; if the right side has more, its rows so far are forgotten, and the left rows are looked up. So the way that is chosen
-//! costs at most about twice as much as the best.
+//! its rows (all of them, where statistics know the right side: too many left rows to be looked up are no reason to try); if the right side has
+//! more, its rows so far are forgotten, and the left rows are looked up. So the way that is chosen costs at most about twice as much as the best.
 
 use super::hashed::{Buckets, Hashed, Turned, side_left, side_right};
 use super::leaf::TableRows;
@@ -38,11 +39,12 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         return lateral(left.into_source(), &join.right);
     }
     let mut share = Share::new(&run.context);
-    if let Some(lookup) = &join.lookup
-        && left.read(LOOKUP_ROWS_MAX, &mut share, run)?
-        && !super::lookup::finds_too_much(join, lookup, left.rows.len())
-    {
-        return Ok(Box::new(Lookups::start(node, lookup, left.rows, share.into(), prefix, run)));
+    let worth = join.lookup.as_ref().and_then(|lookup| super::lookup::worth(join, lookup));
+    if let Some(lookup) = &join.lookup {
+        let rows_max = worth.as_ref().map_or(0, |worth| worth.lookups).max(LOOKUP_ROWS_MAX);
+        if left.read(rows_max, &mut share, run)? && !super::lookup::finds_too_much(join, lookup, left.rows.len()) {
+            return Ok(Box::new(Lookups::start(node, lookup, left.rows, share.into(), prefix, run)));
+        }
     }
     let mut right = Ahead::new(open_node(&join.right, prefix, run)?, usize::MAX);
     if join.kind == JoinKind::Full || join.keys.is_empty() || !left.is_shorter(&mut right, &mut share, run)? {
@@ -65,7 +67,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let rows_max = (rows.len() * ROWS_PER_LOOKUP).max(known);
     let mut turned = Turned::start(node, rows, buckets, right.into_source(), share, prefix, run);
     match &join.lookup {
-        Some(lookup) if !turned.read_ahead(rows_max)? => {
+        // Where the right side's rows are known there is nothing to try: the left rows are too many to be looked up.
+        Some(lookup) if !worth.is_some_and(|worth| worth.is_whole) && !turned.read_ahead(rows_max)? => {
             let (rows, share) = turned.into_left();
             lateral(held(rows.into_iter(), share.into()), lookup)
         }

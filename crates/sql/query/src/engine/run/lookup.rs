@@ -1,9 +1,9 @@
-//! Few left rows, each looked up in the right side's index, unless that finds more than reading the right side would.
+//! Left rows that are few beside the right side's, each looked up in its index, unless that finds more than reading the right side would.
 //!
 //! **Problem.** Four rows looked up in an index of a column with four values find the whole table, row by row, each by a way of its own:
 //! 400,000 rows took seconds, which a scan reads in a twentieth of one.
 //!
-//! **Idea.** Statistics say beforehand how much lookups find ([`finds_too_much`]). They may be missing, or the values of the left rows be the
+//! **Idea.** Statistics say beforehand how many lookups are worth the while ([`worth`]), and how much they find ([`finds_too_much`]). They may be missing, or the values of the left rows be the
 //! frequent ones; so what is found is counted, and no row is given out before its left row's lookup is complete. When it has found
 //! [`FOUND_FIRST`] rows, the right side is read as a whole, but no further than what was spent: if it ends there, the left rows that have given nothing
 //! out yet are joined by hash. If not, lookups go on until they have found [`FOUND_GROWTH`] times as much.
@@ -32,6 +32,8 @@ use std::sync::Arc;
 const FOUND_FIRST: u64 = 256;
 /// After a trial that did not end they may find so many times as many.
 const FOUND_GROWTH: u64 = 2;
+/// Rows that are read in order in the time that a lookup takes beside what it finds, where statistics decide. Measured: 7 µs beside 0.2 to 0.3.
+const BEGUN_ROWS: f64 = 32.0;
 
 /// Rows that are read in order in the time in which a lookup leads to one row.
 fn cost_of_found(lookup: &Node) -> u64 {
@@ -44,6 +46,32 @@ fn cost_of_found(lookup: &Node) -> u64 {
         },
         _ => 1,
     }
+}
+
+/// What statistics say of a join whose right side can be looked up.
+pub(super) struct Worth {
+    /// Up to how many left rows looking them up costs less than reading the right side.
+    pub(super) lookups: usize,
+    /// The right side is a whole table, whose rows are known and not guessed.
+    pub(super) is_whole: bool,
+}
+
+/// Rows that a right side reads, about, if conditions narrow it.
+fn narrowed(right: &Node) -> Option<f64> {
+    match right {
+        Node::Filter { input, .. } | Node::Project { input, .. } => narrowed(input),
+        Node::Table(scan) if scan.path.is_narrowed() => Some(scan.found * cost_of_found(right) as f64),
+        _ => None,
+    }
+}
+
+/// See [`Worth`]; `None` without statistics.
+pub(super) fn worth(join: &Join, lookup: &Node) -> Option<Worth> {
+    let foreseen = join.foreseen.filter(|_| !join.keys.is_empty())?;
+    let narrowed = narrowed(&join.right);
+    let read = narrowed.map_or(foreseen.whole, |rows| rows.min(foreseen.whole));
+    let each = BEGUN_ROWS + foreseen.found * cost_of_found(lookup) as f64;
+    Some(Worth { lookups: (read / each) as usize, is_whole: narrowed.is_none() })
 }
 
 /// Whether statistics say that looking so many rows up costs more than reading the right side.
