@@ -28,11 +28,11 @@ impl Pattern {
         if pattern.contains(['_', '\\']) || pattern.split('%').any(|part| part.len() > PART_BYTES_MAX) {
             return None;
         }
-        let mut parts = pattern.split('%').map(|part| Box::from(part.as_bytes()));
+        let mut parts = pattern.split('%').map(|part| Box::<[u8]>::from(part.as_bytes()));
         let first = parts.next()?;
         let last = parts.next_back();
         // Two `%` are as one.
-        let middle = parts.filter(|part: &Box<[u8]>| !part.is_empty()).collect();
+        let middle = parts.filter(|part| !part.is_empty()).collect();
         Some(Pattern { first, middle, last })
     }
 
