@@ -183,7 +183,24 @@ impl<E: Engine> Versions<E> {
     /// What the engine says; nothing is lost.
     pub fn reclaim(&self) -> Result<bool, StoreError> {
         let buried = self.buried.load(Ordering::Relaxed);
-        self.counted(|engine| engine.reclaim(buried))
+        let before = self.engine.entries(Tree::Present);
+        let done = self.counted(|engine| engine.reclaim(buried));
+        if done != Ok(true) {
+            self.uncount(before.saturating_sub(self.engine.entries(Tree::Present)));
+        }
+        done
+    }
+
+    /// So many entries of the present went, of those that may go: what is counted of them was else taken to be there still, and reclaimed without
+    /// end. Each count has its share. (What was ingested meanwhile makes it fewer: then something is looked for that is gone.)
+    fn uncount(&self, gone: u64) {
+        let counts = [&self.buried, &self.hidden].map(|count| (count, count.load(Ordering::Relaxed)));
+        let all: u128 = counts.iter().map(|(_, count)| u128::from(*count)).sum();
+        for (count, before) in counts {
+            let share = (u128::from(gone) * u128::from(before)).div_ceil(all.max(1));
+            let share = u64::try_from(share).unwrap_or(u64::MAX);
+            let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(share)));
+        }
     }
 
     /// Runs what rewrites the present; what had to go before it is gone after it, unless it says `false`: that is given on.
