@@ -9,10 +9,12 @@
 //! runs there are ([`Engine::unmerged_runs`]), and have it look again for as long as it finds something ([`Engine::merge`]).
 //!
 //! Caveat: fjall ends its compaction thread for good when a compaction fails (a full disk, say). The next ingestion
-//! notices and opens the database anew. When merges make way for what is more urgent: [`super::merges`].
+//! notices and opens the database anew. When merges make way for what is more urgent: [`super::merges`]. How a full disk gets space back: [`reclaim`].
+
+mod reclaim;
 
 use super::merges::{Merges, PastFilters, PresentFilters};
-use super::{Change, Engine, Lend, Tree, Visit, blocks, levels, runs};
+use super::{Change, Engine, Lend, Tree, Visit, blocks, runs};
 use crate::StoreError;
 use crate::disk::{Room, real};
 use crate::keys::{Bucket, Burial, Kept};
@@ -24,7 +26,6 @@ use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry, HashRatioPolicy, RestartIntervalPolicy,
 };
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
-use lsm_tree::compaction::{CompactionStrategy, PullDown};
 use parking_lot::{Mutex, RwLock};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -52,24 +53,12 @@ const STATES: usize = 3;
 const PUT_OFF_MAX: u32 = 200;
 /// And so often a drop of files, which is tried again every few seconds at least.
 const FILES_PUT_OFF_MAX: u32 = 20;
-/// Where space could not be reclaimed it is tried again after so many calls: it fills the disk until it fails.
-const RECLAIM_PUT_OFF: u32 = 40;
-/// And after so many where nothing more could be merged a little at a time, and what is left did not fit: for a part of them fjall merges by itself.
-const RECLAIM_REST: u32 = 300;
 /// Runs of one level, of which fjall counts no more than 255: beyond, it could not read its own list of tables.
 const RUNS_MAX: usize = 200;
 /// fjall merges by itself again once nobody reclaimed space for so many looks: there are about 20 in a second.
 const QUIET_LOOKS: u32 = 100;
 /// fjall, asked to merge, found nothing if it has not begun after so many looks.
 const IDLE_LOOKS: u32 = 20;
-/// Merges of one call that reclaims space: who calls has other things to do, too.
-const RECLAIM_STEPS: usize = 8;
-/// Tables that it makes are this part of the others, so that later merges need less room; but not smaller than this.
-const RECLAIM_TABLE_PART: u64 = 4;
-const RECLAIM_TABLE_BYTES_MIN: u64 = 256 << 10;
-/// What is left of a tree is written anew as a whole if it is at most so large: more would take too long.
-const RECLAIM_BYTES_MAX: u64 = 1 << 30;
-
 /// Sizes in bytes.
 #[derive(Clone, Debug)]
 pub struct FjallOptions {
@@ -112,16 +101,6 @@ struct Seen {
     looked: bool,
     /// So often it was the same since, and fjall at no merge.
     idle_looks: u32,
-}
-
-/// What a look for space came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reclaimed {
-    /// There is more.
-    Part,
-    All,
-    /// Nothing more can be merged a little at a time, and what is left not at once.
-    NoMore,
 }
 
 /// Below the directory of a tree: fjall's name for where its tables are.
@@ -613,40 +592,8 @@ impl Engine for FjallEngine {
         self.open.read().as_ref().map_or(0, |open| open.present.tree.l0_run_count())
     }
 
-    /// Merges step by step, each of a few tables: what lies in the upper levels comes down to the last one, and what it hides goes.
     fn reclaim(&self, buried: u64) -> Result<bool, StoreError> {
-        if self.reclaim_put_off.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
-            return Err(StoreError::DiskFull);
-        }
-        self.revive()?;
-        if !self.hold()?.quiet {
-            self.reopen_as(true)?;
-        }
-        self.quiet_looks.store(0, Ordering::Relaxed);
-        let open = self.hold()?;
-        let merged = self.reclaim_some(&open, buried).map_err(|e| of("merging the engine", &e));
-        drop(open);
-        match merged {
-            // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
-            // reason. Opening deletes what no version names.
-            Ok(Reclaimed::Part) => self.tidy().map(|()| false),
-            Ok(Reclaimed::All) => {
-                // Now fjall's own may find room.
-                self.merges.resume();
-                self.reopen().map(|()| true)
-            }
-            Ok(Reclaimed::NoMore) => {
-                // What may go is still there. When others have given room back it is looked at again.
-                self.reclaim_put_off.store(RECLAIM_REST, Ordering::Relaxed);
-                self.merges.resume();
-                self.reopen().map(|()| false)
-            }
-            Err(error) => {
-                self.reclaim_put_off.store(RECLAIM_PUT_OFF, Ordering::Relaxed);
-                self.tidied(Err(error))?;
-                Ok(false)
-            }
-        }
+        self.reclaim_a_little(buried)
     }
 }
 
@@ -658,75 +605,6 @@ impl FjallEngine {
         // Nobody reads by number: a reader holds the tables that it reads.
         let seen = open.database.visible_seqno();
         open.present.tree.major_compact(table_bytes, seen).map_err(fjall::Error::Storage)
-    }
-
-    fn reclaim_some(&self, open: &Open, buried: u64) -> Result<Reclaimed, fjall::Error> {
-        let table_bytes = real::room(&self.path).map_or(TABLE_BYTES, |room| room.table_bytes()) / RECLAIM_TABLE_PART;
-        match self.reclaim_steps(open, table_bytes.max(RECLAIM_TABLE_BYTES_MIN))? {
-            Reclaimed::NoMore if self.reclaim_last(open, buried, RECLAIM_BYTES_MAX)? => Ok(Reclaimed::All),
-            reclaimed => Ok(reclaimed),
-        }
-    }
-
-    /// Merges a little: [`Reclaimed::Part`], or [`Reclaimed::NoMore`].
-    fn reclaim_steps(&self, open: &Open, table_bytes: u64) -> Result<Reclaimed, fjall::Error> {
-        let tree = &open.present.tree;
-        let leveled = Leveled::default().with_l0_threshold(1).with_table_target_size(table_bytes);
-        let step = |strategy: Arc<dyn CompactionStrategy>| {
-            let before = tree.current_version().id();
-            // Nobody reads by number: a reader holds the tables that it reads.
-            let seen = open.database.visible_seqno();
-            self.merges.unleashed(|| tree.compact(strategy, seen)).map_err(fjall::Error::Storage)?;
-            Ok::<_, fjall::Error>(tree.current_version().id() != before)
-        };
-        for _ in 0..RECLAIM_STEPS {
-            let version = tree.current_version();
-            let tables = version.level(0).map_or(0, |level| level.table_count());
-            let sizes: Vec<u64> = version.iter_levels().map(|level| level.size()).collect();
-            drop(version);
-            // What cannot come down must not keep what waits above it from being merged: that is what deletions wait for.
-            if tables > 0 {
-                if let Some(level) = levels::swollen(tables, &sizes)
-                    && !self.lacks(INGESTION_BYTES.saturating_add(sizes[level] + sizes[level + 1]))
-                {
-                    step(Arc::new(PullDown(level as u8, level as u8 + 1)))?;
-                    continue;
-                }
-                let ratios = levels::taking_in(tables, &sizes, table_bytes);
-                if step(Arc::new(leveled.clone().with_level_ratio_policy(ratios)))? {
-                    continue;
-                }
-            }
-            // Down to the last level, from the one above it that has something to give: one whose tables each span much (the header is in one)
-            // stays as it is, as it would take the whole of the level below, and is passed over.
-            let mut came_down = false;
-            for level in levels::from_below(&sizes) {
-                let ratios = levels::taking_down(level, &sizes, table_bytes);
-                if step(Arc::new(leveled.clone().with_level_ratio_policy(ratios)))? {
-                    came_down = true;
-                    break;
-                }
-            }
-            if !came_down {
-                return Ok(Reclaimed::NoMore);
-            }
-        }
-        Ok(Reclaimed::Part)
-    }
-
-    /// Nothing more can be merged a little at a time: what may go lies in the last level (a part of an index that was dropped), or a few deletions
-    /// of large rows span all of it. All at once takes room for what stays.
-    /// `false`: there is none, or it is more than `bytes_max`, and something may go.
-    fn reclaim_last(&self, open: &Open, buried: u64, bytes_max: u64) -> Result<bool, fjall::Error> {
-        let (bytes, entries) = (open.present.disk_space(), open.present.approximate_len().max(1) as u64);
-        // With what may go goes what it hides.
-        let left = entries.saturating_sub(2 * buried);
-        let stays = u128::from(bytes) * u128::from(left) / u128::from(entries);
-        let stays = u64::try_from(stays).unwrap_or(u64::MAX);
-        if stays > bytes_max || self.lacks(INGESTION_BYTES.saturating_add(stays + stays / 8)) {
-            return Ok(buried == 0);
-        }
-        self.merges.unleashed(|| self.rewrite(open)).map(|()| true)
     }
 }
 

@@ -54,8 +54,8 @@ pub(super) fn from_below(sizes: &[u64]) -> impl Iterator<Item = usize> {
     (1..sizes.len().saturating_sub(1)).rev().filter(|level| sizes[*level] > 0)
 }
 
-/// The ratios of levels with which fjall's strategy takes tables of this level into the next one, whatever the others hold. Only the uppermost of those
-/// that hold something stays where it is if it is no larger than `base_bytes`.
+/// The ratios of levels with which fjall's strategy takes tables of this level into the next one, where one below it holds something. Of the uppermost of
+/// those that hold something `base_bytes` is to be less than it holds ([`base_below`]).
 ///
 /// One that weighs most and can be merged with nothing kept all above it where it was, deletions of nearly everything among that, and a full disk full:
 /// a level is to be asked for by itself.
@@ -70,9 +70,38 @@ pub(super) fn taking_down(level: usize, sizes: &[u64], base_bytes: u64) -> Vec<f
     targets.iter().zip(before).map(|(target, before)| (target / before) as f32).collect()
 }
 
+/// What the strategy's first level is to hold, where it is to take a level that holds `bytes` rather than the `tables` of level 0: at most `base_bytes`.
+pub(super) fn base_below(bytes: u64, tables: usize, base_bytes: u64) -> u64 {
+    base_bytes.min(bytes.saturating_sub(1) / (tables as u64 + 1)).max(1)
+}
+
+/// Tables that level 0 comes into, beside those of the level that its entries hide: so many at least, unless they would be smaller than this. One that
+/// spans everything could be merged with nothing but all of the last level.
+const PARTS: u64 = 64;
+
+/// Their size in bytes, no more than `bytes_max`.
+pub(super) fn narrow(level_0_bytes: u64, bytes_min: u64, bytes_max: u64) -> u64 {
+    (level_0_bytes / PARTS).max(bytes_min).min(bytes_max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A million deletions of rows of a large disk lay above the last level, and were too few for a level to come down.
+    #[test]
+    fn what_is_too_little_for_a_level_comes_down() {
+        let sizes = [0, 0, 0, 267_212, 5_151_177, 790_046, 83_318_720];
+        for (tables, most) in [(0, 480 << 10), (0, 16 << 20), (7, 16 << 20)] {
+            let base = base_below(sizes[3], tables, most);
+            assert_eq!(weighed(tables, &sizes, base, &taking_down(3, &sizes, base)), (3, false));
+        }
+        assert_eq!(base_below(1 << 30, 0, 16 << 20), 16 << 20);
+        assert_eq!(narrow(14 << 20, 256 << 10, 16 << 20), 256 << 10);
+        assert_eq!(narrow(128 << 20, 256 << 10, 16 << 20), 2 << 20);
+        assert_eq!(narrow(1 << 40, 256 << 10, 16 << 20), 16 << 20);
+        assert_eq!(narrow(1, 256 << 10, 16 << 10), 16 << 10);
+    }
 
     /// What fjall's strategy takes first, as it weighs levels: the first of all, or another one.
     fn weighed(tables: usize, sizes: &[u64], base: u64, ratios: &[f32]) -> (usize, bool) {
@@ -127,13 +156,13 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn the_level_that_is_asked_for_is_taken(
-            top in 1usize..6, below in 0usize..5, sizes in proptest::collection::vec(19u32..31, 7)
+            top in 1usize..6, below in 0usize..5, tables in 0usize..20, sizes in proptest::collection::vec(10u32..31, 7)
         ) {
-            let base = 256 << 10;
             let sizes: Vec<u64> =
                 sizes.iter().enumerate().map(|(level, bits)| if level < top { 0 } else { (1 << bits) + 1 }).collect();
             let level = (top + below).min(5);
-            proptest::prop_assert_eq!(weighed(0, &sizes, base, &taking_down(level, &sizes, base)), (level, false));
+            let base = if level == top { base_below(sizes[level], tables, 256 << 10) } else { 256 << 10 };
+            proptest::prop_assert_eq!(weighed(tables, &sizes, base, &taking_down(level, &sizes, base)), (level, false));
         }
 
         #[test]

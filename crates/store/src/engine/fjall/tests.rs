@@ -1,5 +1,6 @@
 //! The engine on a real file system.
 
+use super::reclaim::{RECLAIM_BYTES_MAX, Reclaimed};
 use super::*;
 use crate::keys::Present;
 use bytes::Bytes;
@@ -182,6 +183,32 @@ fn what_spans_everything_holds_nothing_up() {
     assert!(tree.disk_space() < full / 5, "{} of {full}", tree.disk_space());
     assert!((1000..19_000).step_by(100).all(|n| engine.get(Tree::Present, &key(n)).unwrap().is_none()));
     assert!([0, 999, 19_000, 19_999].into_iter().all(|n| engine.get(Tree::Present, &key(n)).unwrap() == row(n).1));
+}
+
+/// Deletions that take less than one table all come down. They stayed above what they hide, and with them all of that.
+#[test]
+fn a_few_deletions_come_down_to_the_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    engine.reopen_as(true).unwrap();
+    let key = |n: u64| crate::keys::present(&[&7u32.to_be_bytes()[..], &n.to_be_bytes()].concat());
+    let ts = clock::Timestamp::from_u64;
+    let noise = |n: u64| (0..16u64).flat_map(move |i| (n * 16 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    let row = |n: u64| (key(n), Some(Present::encode(ts(1), Some(&noise(n).collect::<Vec<_>>()))));
+    let grave = |n: u64| (key(n), Some(Present::encode(ts(2), None)));
+    let open = engine.hold().unwrap();
+    let tree = &open.present.tree;
+    engine.ingest(Tree::Present, 0, &mut (0..20_000).map(row)).unwrap();
+    tree.major_compact(64 << 10, open.database.visible_seqno()).unwrap();
+    let (full, table_bytes) = (tree.disk_space(), 1 << 20);
+    engine.ingest(Tree::Present, 0, &mut (1000..20_000).map(grave)).unwrap();
+    assert!(tree.disk_space() - full < table_bytes, "{} of {full}", tree.disk_space());
+    let below = crate::versions::Thresholds { common: ts(3), ..Default::default() };
+    engine.bury(Burial { below, ..Burial::default() });
+    let steps = (0..1000).position(|_| engine.reclaim_steps(&open, table_bytes).unwrap() == Reclaimed::NoMore);
+    assert!(steps.is_some(), "it comes to an end");
+    assert!(tree.disk_space() < full / 10, "{} of {full}", tree.disk_space());
+    assert_eq!(engine.get(Tree::Present, &key(999)).unwrap(), row(999).1);
 }
 
 /// What could not be given back is not done: who counts what may go goes on counting it, and asks again.
