@@ -123,8 +123,7 @@ pub struct FjallEngine {
     put_off: AtomicU32,
     /// The same of files of the present.
     files_put_off: AtomicU32,
-    /// So many calls to reclaim space are refused, as one found no room for it.
-    reclaim_put_off: AtomicU32,
+    reclaiming: reclaim::Reclaiming,
     /// Looks since space was reclaimed.
     quiet_looks: AtomicU32,
     /// A reserve is set aside.
@@ -269,7 +268,7 @@ impl FjallEngine {
             open: RwLock::new(Some(Arc::new(open))),
             put_off: AtomicU32::new(0),
             files_put_off: AtomicU32::new(0),
-            reclaim_put_off: AtomicU32::new(0),
+            reclaiming: reclaim::Reclaiming::new(reclaim::RECLAIM_BYTES_MAX),
             quiet_looks: AtomicU32::new(0),
             ballast: AtomicBool::new(path.join(BALLAST).exists()),
         })
@@ -480,7 +479,9 @@ impl Engine for FjallEngine {
     }
 
     fn bury(&self, burial: Burial) {
-        self.merges.bury(burial);
+        if self.merges.bury(burial) {
+            self.reclaiming.wake();
+        }
     }
 
     fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {

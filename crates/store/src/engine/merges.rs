@@ -67,8 +67,12 @@ impl Merges {
         }
     }
 
-    pub fn bury(&self, burial: Burial) {
-        *self.burial.write() = Arc::new(burial);
+    /// Gives whether more is dead than before.
+    pub fn bury(&self, burial: Burial) -> bool {
+        let mut known = self.burial.write();
+        let more = !burial.dead.is_subset(&known.dead);
+        *known = Arc::new(burial);
+        more
     }
 
     pub fn keep(&self, kept: &Kept) {

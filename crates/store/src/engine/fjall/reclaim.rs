@@ -7,17 +7,26 @@
 use super::{FjallEngine, INGESTION_BYTES, Open, TABLE_BYTES, of};
 use crate::StoreError;
 use crate::disk::real;
-use crate::engine::levels;
+use crate::engine::{Engine, levels};
 use fjall::AbstractTree;
 use fjall::compaction::Leveled;
 use lsm_tree::compaction::{CompactionStrategy, PullDown};
+use parking_lot::Mutex;
+use std::io::ErrorKind;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Where space could not be reclaimed it is tried again after so many calls: it fills the disk until it fails.
-const RECLAIM_PUT_OFF: u32 = 40;
-/// And after so many where nothing more could be merged a little at a time, and what is left did not fit: for a part of them fjall merges by itself.
-const RECLAIM_REST: u32 = 300;
+/// Where space could not be reclaimed it is tried again after so many calls at most: it fills the disk until it fails.
+const PUT_OFF_CALLS_MAX: u32 = 40;
+/// And after so many where nothing more could be merged a little at a time, and what is left did not fit. What would come of it is known until
+/// something has changed ([`Rest`]).
+const REST_CALLS_MAX: u32 = 6000;
+/// That is: what may go has grown by this part,
+const BURIED_PART: u64 = 16;
+/// or what is free by this part and what an ingestion needs,
+const FREE_PART: u64 = 4;
+/// or so many runs have come.
+const RUNS_MORE: usize = 4;
 /// Merges of one call that reclaims space: who calls has other things to do, too.
 const RECLAIM_STEPS: usize = 8;
 /// Tables that it makes are this part of the others, so that later merges need less room; but not smaller than this.
@@ -32,14 +41,93 @@ pub(super) enum Reclaimed {
     /// There is more.
     Part,
     All,
+    /// One level found no room: what it had written is to be deleted, and then those above it are tried.
+    Refused,
     /// Nothing more can be merged a little at a time, and what is left not at once.
     NoMore,
 }
 
+/// What a merge came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Made,
+    Nothing,
+    Refused,
+}
+
+/// What is known of it between calls.
+pub(super) struct Reclaiming {
+    rest: Mutex<Option<Rest>>,
+    /// Levels that found no room since a step was made, a bit each.
+    refused: AtomicU8,
+    /// What is left is written anew as a whole if it is at most so large.
+    bytes_max: u64,
+    /// Levels that find no room, whatever there is.
+    #[cfg(test)]
+    pub(super) no_room: AtomicU8,
+}
+
+/// As things were when nothing more could be done.
+struct Rest {
+    buried: u64,
+    runs: usize,
+    free: u64,
+    calls_left: u32,
+}
+
+impl Reclaiming {
+    pub fn new(bytes_max: u64) -> Reclaiming {
+        Reclaiming {
+            rest: Mutex::new(None),
+            refused: AtomicU8::new(0),
+            bytes_max,
+            #[cfg(test)]
+            no_room: AtomicU8::new(0),
+        }
+    }
+
+    /// Something changed that is not seen otherwise.
+    pub fn wake(&self) {
+        *self.rest.lock() = None;
+    }
+
+    fn is_refused(&self, level: usize) -> bool {
+        self.refused.load(Ordering::Relaxed) & (1 << level) != 0
+    }
+}
+
 impl FjallEngine {
+    /// Whether things are as they were when nothing could be done.
+    fn is_resting(&self, buried: u64) -> bool {
+        let (runs, free) = (self.runs(), self.free());
+        let mut rest = self.reclaiming.rest.lock();
+        let goes_on = |rest: &mut Rest| {
+            let more = buried > rest.buried.saturating_add(rest.buried / BURIED_PART)
+                || runs >= rest.runs + RUNS_MORE
+                || free > rest.free.saturating_add(rest.free / FREE_PART + INGESTION_BYTES);
+            let left = rest.calls_left.checked_sub(1).filter(|_| !more);
+            rest.calls_left = left.unwrap_or(0);
+            left.is_some()
+        };
+        let rests = rest.as_mut().is_some_and(goes_on);
+        if !rests {
+            *rest = None;
+        }
+        rests
+    }
+
+    fn rest(&self, buried: u64, calls_left: u32) {
+        let rest = Rest { buried, runs: self.runs(), free: self.free(), calls_left };
+        *self.reclaiming.rest.lock() = Some(rest);
+    }
+
+    fn free(&self) -> u64 {
+        self.room().map_or(0, |room| room.free)
+    }
+
     /// Merges step by step, each of a few tables: what lies in the upper levels comes down to the last one, and what it hides goes.
     pub(super) fn reclaim_a_little(&self, buried: u64) -> Result<bool, StoreError> {
-        if self.reclaim_put_off.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+        if self.is_resting(buried) {
             return Err(StoreError::DiskFull);
         }
         self.revive()?;
@@ -54,76 +142,104 @@ impl FjallEngine {
             // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
             // reason. Opening deletes what no version names.
             Ok(Reclaimed::Part) => self.tidy().map(|()| false),
+            Ok(Reclaimed::Refused) => self.reopen().map(|()| false),
             Ok(Reclaimed::All) => {
-                // Now fjall's own may find room.
                 self.merges.resume();
                 self.reopen().map(|()| true)
             }
             Ok(Reclaimed::NoMore) => {
-                // What may go is still there. When others have given room back it is looked at again.
-                self.reclaim_put_off.store(RECLAIM_REST, Ordering::Relaxed);
+                // What may go is still there. Now fjall's own may find room, and when something has changed it is looked at again.
                 self.merges.resume();
-                self.reopen().map(|()| false)
+                let opened = self.reopen_as(false);
+                self.rest(buried, REST_CALLS_MAX);
+                opened.map(|()| false)
             }
             Err(error) => {
-                self.reclaim_put_off.store(RECLAIM_PUT_OFF, Ordering::Relaxed);
-                self.tidied(Err(error))?;
-                Ok(false)
+                let tidied = self.tidied(Err(error));
+                self.rest(buried, PUT_OFF_CALLS_MAX);
+                tidied.map(|()| false)
             }
         }
     }
 
     fn reclaim_some(&self, open: &Open, buried: u64) -> Result<Reclaimed, fjall::Error> {
         let table_bytes = real::room(&self.path).map_or(TABLE_BYTES, |room| room.table_bytes()) / RECLAIM_TABLE_PART;
-        match self.reclaim_steps(open, table_bytes.max(RECLAIM_TABLE_BYTES_MIN))? {
-            Reclaimed::NoMore if self.reclaim_last(open, buried, RECLAIM_BYTES_MAX)? => Ok(Reclaimed::All),
+        let before = open.present.approximate_len();
+        let reclaimed = self.reclaim_steps(open, table_bytes.max(RECLAIM_TABLE_BYTES_MIN))?;
+        // Each of them went with what it hid.
+        let gone = before.saturating_sub(open.present.approximate_len()) as u64 / 2;
+        match reclaimed {
+            Reclaimed::NoMore if self.reclaim_last(open, buried, gone, self.reclaiming.bytes_max)? => {
+                Ok(Reclaimed::All)
+            }
             reclaimed => Ok(reclaimed),
         }
     }
 
-    /// Merges a little: [`Reclaimed::Part`], or [`Reclaimed::NoMore`].
+    /// Merges a little: [`Reclaimed::Part`], [`Reclaimed::Refused`], or [`Reclaimed::NoMore`].
+    ///
+    /// A level that finds no room holds nothing up: the next call begins above it, and only where none has found any it is put off.
     pub(super) fn reclaim_steps(&self, open: &Open, table_bytes: u64) -> Result<Reclaimed, fjall::Error> {
         let tree = &open.present.tree;
-        let step = |strategy: Arc<dyn CompactionStrategy>| {
+        let refused = &self.reclaiming.refused;
+        let step = |level: usize, strategy: Arc<dyn CompactionStrategy>| {
+            #[cfg(test)]
+            if self.reclaiming.no_room.load(Ordering::Relaxed) & (1 << level) != 0 {
+                return Ok(Step::Refused);
+            }
             let before = tree.current_version().id();
             // Nobody reads by number: a reader holds the tables that it reads.
             let seen = open.database.visible_seqno();
-            self.merges.unleashed(|| tree.compact(strategy, seen)).map_err(fjall::Error::Storage)?;
-            Ok::<_, fjall::Error>(tree.current_version().id() != before)
+            match self.merges.unleashed(|| tree.compact(strategy, seen)).map_err(fjall::Error::Storage) {
+                Ok(_) if tree.current_version().id() != before => Ok(Step::Made),
+                Ok(_) => Ok(Step::Nothing),
+                Err(e) if of("merging the engine", &e) == StoreError::DiskFull => Ok(Step::Refused),
+                Err(e) => Err(e),
+            }
         };
-        for _ in 0..RECLAIM_STEPS {
+        for made in 0..RECLAIM_STEPS {
             let version = tree.current_version();
             let tables = version.level(0).map_or(0, |level| level.table_count());
             let sizes: Vec<u64> = version.iter_levels().map(|level| level.size()).collect();
             drop(version);
             // What cannot come down must not keep what waits above it from being merged: that is what deletions wait for.
-            if tables > 0 {
+            let mut came_down = Step::Nothing;
+            if tables > 0 && !self.reclaiming.is_refused(0) {
                 if let Some(level) = levels::swollen(tables, &sizes)
                     && !self.lacks(INGESTION_BYTES.saturating_add(sizes[level] + sizes[level + 1]))
                 {
-                    step(Arc::new(PullDown(level as u8, level as u8 + 1)))?;
-                    continue;
+                    came_down = step(0, Arc::new(PullDown(level as u8, level as u8 + 1)))?;
+                } else {
+                    let narrow = levels::narrow(sizes[0], RECLAIM_TABLE_BYTES_MIN, table_bytes);
+                    let ratios = levels::taking_in(tables, &sizes, narrow);
+                    let leveled = Leveled::default().with_l0_threshold(1).with_table_target_size(narrow);
+                    came_down = step(0, Arc::new(leveled.with_level_ratio_policy(ratios)))?;
                 }
-                let narrow = levels::narrow(sizes[0], RECLAIM_TABLE_BYTES_MIN, table_bytes);
-                let ratios = levels::taking_in(tables, &sizes, narrow);
-                let leveled = Leveled::default().with_l0_threshold(1).with_table_target_size(narrow);
-                if step(Arc::new(leveled.with_level_ratio_policy(ratios)))? {
-                    continue;
+                if came_down == Step::Refused {
+                    refused.fetch_or(1, Ordering::Relaxed);
                 }
             }
             // Down to the last level, from the one above it that has something to give: one whose tables each span much (the header is in one)
             // stays as it is, as it would take the whole of the level below, and is passed over.
-            let mut came_down = false;
-            for level in levels::from_below(&sizes) {
-                if step(Arc::new(Self::taking_down(level, tables, &sizes, table_bytes)))? {
-                    came_down = true;
+            for level in levels::from_below(&sizes).filter(|level| !self.reclaiming.is_refused(*level)) {
+                if came_down != Step::Nothing {
                     break;
                 }
+                came_down = step(level, Arc::new(Self::taking_down(level, tables, &sizes, table_bytes)))?;
+                if came_down == Step::Refused {
+                    refused.fetch_or(1 << level, Ordering::Relaxed);
+                }
             }
-            if !came_down {
-                return Ok(Reclaimed::NoMore);
+            match came_down {
+                Step::Made => {}
+                Step::Refused => return Ok(Reclaimed::Refused),
+                // Those that found no room may find what the others gave back.
+                Step::Nothing if refused.swap(0, Ordering::Relaxed) == 0 => return Ok(Reclaimed::NoMore),
+                Step::Nothing if made == 0 => return Err(fjall::Error::Io(ErrorKind::StorageFull.into())),
+                Step::Nothing => return Ok(Reclaimed::Part),
             }
         }
+        refused.store(0, Ordering::Relaxed);
         Ok(Reclaimed::Part)
     }
 
@@ -145,11 +261,17 @@ impl FjallEngine {
 
     /// Nothing more can be merged a little at a time: what may go lies in the last level (a part of an index that was dropped), or a few deletions
     /// of large rows span all of it. All at once takes room for what stays.
-    /// `false`: there is none, or it is more than `bytes_max`, and something may go.
-    pub(super) fn reclaim_last(&self, open: &Open, buried: u64, bytes_max: u64) -> Result<bool, fjall::Error> {
+    /// `false`: there is none, or it is more than `bytes_max`, and something may go. Of what may go so many are gone.
+    pub(super) fn reclaim_last(
+        &self,
+        open: &Open,
+        buried: u64,
+        gone: u64,
+        bytes_max: u64,
+    ) -> Result<bool, fjall::Error> {
         let (bytes, entries) = (open.present.disk_space(), open.present.approximate_len().max(1) as u64);
         // With what may go goes what it hides.
-        let left = entries.saturating_sub(2 * buried);
+        let left = entries.saturating_sub(2 * buried.saturating_sub(gone));
         let stays = u128::from(bytes) * u128::from(left) / u128::from(entries);
         let stays = u64::try_from(stays).unwrap_or(u64::MAX);
         if stays > bytes_max || self.lacks(INGESTION_BYTES.saturating_add(stays + stays / 8)) {

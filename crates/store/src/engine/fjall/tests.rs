@@ -1,6 +1,6 @@
 //! The engine on a real file system.
 
-use super::reclaim::{RECLAIM_BYTES_MAX, Reclaimed};
+use super::reclaim::{RECLAIM_BYTES_MAX, Reclaimed, Reclaiming};
 use super::*;
 use crate::keys::Present;
 use bytes::Bytes;
@@ -219,9 +219,83 @@ fn what_is_too_large_to_be_written_anew_is_not_done() {
     let entry = |n: u64| (Bytes::from(n.to_be_bytes().to_vec()), Some(Bytes::from_static(b"value")));
     engine.ingest(Tree::Present, 0, &mut (0..1000).map(entry)).unwrap();
     let open = engine.hold().unwrap();
-    assert!(!engine.reclaim_last(&open, 5, 1).unwrap());
-    assert!(engine.reclaim_last(&open, 0, 1).unwrap(), "nothing may go");
-    assert!(engine.reclaim_last(&open, 5, RECLAIM_BYTES_MAX).unwrap());
+    assert!(!engine.reclaim_last(&open, 5, 0, 1).unwrap());
+    assert!(engine.reclaim_last(&open, 0, 0, 1).unwrap(), "nothing may go");
+    assert!(engine.reclaim_last(&open, 5, 0, RECLAIM_BYTES_MAX).unwrap());
+}
+
+/// Where nothing more can be done, that is not tried again and again; where something changed it is.
+#[test]
+fn what_cannot_be_given_back_rests_until_something_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    engine.reclaiming = Reclaiming::new(1);
+    let entry = |n: u64| (Bytes::from(n.to_be_bytes().to_vec()), Some(Bytes::from_static(b"value")));
+    let ingest = || engine.ingest(Tree::Present, 0, &mut (0..1000).map(entry)).unwrap();
+    ingest();
+    let rests = |buried| {
+        assert_eq!(engine.reclaim(buried), Ok(false), "it is not done");
+        assert!(!engine.hold().unwrap().quiet, "fjall merges meanwhile");
+        assert!((0..1000).all(|_| engine.reclaim(buried) == Err(StoreError::DiskFull)));
+    };
+    rests(100);
+    assert_eq!(engine.reclaim(101), Err(StoreError::DiskFull), "what is little more");
+    rests(200);
+    // A table is dropped.
+    engine.bury(Burial { dead: [7].into(), ..Burial::default() });
+    rests(200);
+    engine.bury(Burial { dead: [7].into(), ..Burial::default() });
+    assert_eq!(engine.reclaim(200), Err(StoreError::DiskFull), "nothing new");
+    engine.reopen_as(true).unwrap();
+    (0..4).for_each(|_| ingest());
+    rests(200);
+    assert_eq!(engine.reclaim(0), Err(StoreError::DiskFull));
+    engine.reclaiming.wake();
+    assert_eq!(engine.reclaim(0), Ok(true));
+}
+
+/// A level that finds no room keeps those above it from nothing. It was tried first each time, and was the end of each.
+#[test]
+fn a_level_without_room_holds_nothing_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    engine.reopen_as(true).unwrap();
+    let key = |n: u64| crate::keys::present(&[&7u32.to_be_bytes()[..], &n.to_be_bytes()].concat());
+    let ts = clock::Timestamp::from_u64;
+    let row = |n: u64| (key(n), Some(Present::encode(ts(1), Some(&[7; 100]))));
+    let grave = |n: u64| (key(n), Some(Present::encode(ts(2), None)));
+    let sizes = || {
+        let open = engine.hold().unwrap();
+        open.present.tree.current_version().iter_levels().map(|level| level.size()).collect::<Vec<_>>()
+    };
+    let down = |level: u8| {
+        let open = engine.hold().unwrap();
+        open.present.tree.compact(Arc::new(lsm_tree::compaction::MoveDown(0, level)), 0).unwrap();
+    };
+    engine.ingest(Tree::Present, 0, &mut (0..20_000).map(row)).unwrap();
+    down(6);
+    engine.ingest(Tree::Present, 0, &mut (1000..5000).map(grave)).unwrap();
+    down(5);
+    engine.ingest(Tree::Present, 0, &mut (5000..19_000).map(grave)).unwrap();
+    down(4);
+    engine.ingest(Tree::Present, 0, &mut (3000..18_000).map(grave)).unwrap();
+    let below = crate::versions::Thresholds { common: ts(3), ..Default::default() };
+    engine.bury(Burial { below, ..Burial::default() });
+    // Neither what waits nor the lowest level.
+    engine.reclaiming.no_room.store(1 | 1 << 5, Ordering::Relaxed);
+    let refused = (0..10).position(|_| engine.reclaim(18_000) == Err(StoreError::DiskFull));
+    assert!(refused.is_some_and(|calls| calls > 1), "{refused:?}");
+    let left = sizes();
+    assert!(left[0] > 0 && left[4] == 0 && left[5] > 0, "{left:?}");
+    assert!(engine.reclaiming.no_room.swap(1 << 5, Ordering::Relaxed) > 0);
+    engine.reclaiming.wake();
+    let refused = (0..10).position(|_| engine.reclaim(18_000) == Err(StoreError::DiskFull));
+    assert!(refused.is_some() && sizes()[0] == 0, "{:?}", sizes());
+    engine.reclaiming.no_room.store(0, Ordering::Relaxed);
+    engine.reclaiming.wake();
+    while !engine.reclaim(18_000).unwrap() {}
+    assert_eq!(engine.entries(Tree::Present), 2000);
+    assert!([0, 999, 19_000, 19_999].into_iter().all(|n| engine.get(Tree::Present, &key(n)).unwrap() == row(n).1));
 }
 
 /// On a disk that is full the files of a past that goes are gone when that is said: no later merge comes, for which there is no room.
