@@ -25,6 +25,9 @@ use bytes::Bytes;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// What [`Engine::ingest_small`] needs: a table's file, and a new list of tables.
+pub(crate) const SMALL_BYTES: u64 = 256 << 10;
+
 /// One change of a tree: a key, and its new value or `None` to remove it.
 pub type Change = (Bytes, Option<Bytes>);
 
@@ -99,6 +102,15 @@ pub trait Engine: Send + Sync + 'static {
     /// As [`Engine::ingest`].
     fn ingest_at_last(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         self.ingest(tree, 0, changes)
+    }
+
+    /// As [`Engine::ingest_at_last`], of a few hundred bytes that are not in memory to be written out: it tells nothing of what is, and others make way
+    /// only where there is next to no room.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest`].
+    fn ingest_small(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        self.ingest_at_last(tree, changes)
     }
 
     /// Whether merges ended for want of room, and rest: what waits for them is given back otherwise ([`Engine::reclaim`]).
@@ -217,6 +229,9 @@ impl<E: Engine> Engine for Arc<E> {
     }
     fn ingest_at_last(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         E::ingest_at_last(self, tree, changes)
+    }
+    fn ingest_small(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        E::ingest_small(self, tree, changes)
     }
     fn lacks_room_to_merge(&self) -> bool {
         E::lacks_room_to_merge(self)

@@ -42,6 +42,10 @@ struct State {
     log: u64,
     others: u64,
     ballast: u64,
+    /// Runs of the present that wait.
+    runs: usize,
+    /// It writes nothing, whatever room there is.
+    refuses: bool,
     /// Entries of the present that newer ones hide, and no merge has met.
     hidden: u64,
     /// Merges do not look at what is to be written.
@@ -83,7 +87,7 @@ impl Model {
         let size = |(key, value): &Change| (key.len() + value.as_ref().map_or(0, Bytes::len)) as u64;
         let bytes: u64 = changes.iter().map(size).sum();
         self.with(|state| {
-            if state.free() < bytes + pad {
+            if state.free() < bytes + pad || state.refuses {
                 return Err(StoreError::DiskFull);
             }
             state.unmerged += bytes;
@@ -139,6 +143,9 @@ impl Engine for Model {
     fn entries(&self, tree: Tree) -> u64 {
         let hidden = if tree == Tree::Present { self.with(|state| state.hidden) } else { 0 };
         self.engine.entries(tree) + hidden
+    }
+    fn runs(&self) -> usize {
+        self.with(|state| state.runs)
     }
     fn reclaim(&self, _: u64) -> Result<bool, StoreError> {
         self.with(|state| state.hidden = 0);
@@ -373,7 +380,7 @@ fn a_reserve_is_there_when_others_fill_the_disk() {
 /// for good, and the disk full.
 #[test]
 fn the_past_goes_where_no_layer_fits() {
-    for with_ballast in [false, true] {
+    for (with_ballast, left) in [(false, 64 << 10), (true, 64 << 10), (true, 0)] {
         let mut world = World::new(1, false);
         for bytes in [100, 200, 300] {
             world.put(7, bytes);
@@ -383,7 +390,6 @@ fn the_past_goes_where_no_layer_fits() {
         if !with_ballast {
             world.versions.give_up_ballast().unwrap();
         }
-        let left = if with_ballast { 0 } else { 64 << 10 };
         world.engine.with(|state| state.others = state.free() - left);
         world.put(8, 100);
         world.freeze();
@@ -391,8 +397,31 @@ fn the_past_goes_where_no_layer_fits() {
         // Long after the bucket of all that was.
         world.versions.collect(Timestamp::from_u64(u64::MAX / 2)).unwrap();
         assert_eq!(world.engine.entries(Tree::Past), 0);
-        assert!(!world.engine.has_ballast(), "it is given up for that");
+        // It is given up where the header does not fit without it.
+        assert_eq!(world.engine.has_ballast(), with_ballast && left > 0);
     }
+}
+
+/// An engine that refuses for another reason than want of room does not take what is set aside.
+#[test]
+fn a_reserve_stays_where_it_would_not_help() {
+    let mut world = World::new(1, false);
+    world.put(7, 100);
+    world.flush();
+    world.put(7, 200);
+    world.flush();
+    assert!(world.engine.has_ballast());
+    world.engine.with(|state| state.refuses = true);
+    assert_eq!(world.versions.collect(Timestamp::from_u64(u64::MAX / 2)), Err(StoreError::DiskFull));
+    assert!(world.engine.has_ballast());
+    // Nor is a header written where as many runs wait as it may.
+    world.engine.with(|state| (state.refuses, state.runs) = (false, 100));
+    let entries = world.engine.entries(Tree::Past);
+    world.versions.collect(Timestamp::from_u64(u64::MAX / 2)).unwrap();
+    assert_eq!(world.engine.entries(Tree::Past), entries);
+    world.engine.with(|state| state.runs = 99);
+    world.versions.collect(Timestamp::from_u64(u64::MAX / 2)).unwrap();
+    assert_eq!((entries, world.engine.entries(Tree::Past)), (1, 0));
 }
 
 /// What steps gave back is counted no more, though they were not the last: it was reclaimed again without end, where there was no room for the rest.

@@ -14,7 +14,7 @@
 mod reclaim;
 
 use super::merges::{Merges, PastFilters, PresentFilters};
-use super::{Change, Engine, Lend, Tree, Visit, blocks, runs};
+use super::{Change, Engine, Lend, SMALL_BYTES, Tree, Visit, blocks, runs};
 use crate::StoreError;
 use crate::disk::{Room, real};
 use crate::keys::{Bucket, Burial, Kept};
@@ -360,9 +360,6 @@ impl FjallEngine {
             }
             ingestion.finish().map_err(failed)
         });
-        if ingested.is_ok() {
-            self.merges.set_stuck(false);
-        }
         self.tidied(ingested)
     }
 
@@ -408,7 +405,9 @@ impl Engine for FjallEngine {
             self.merges.pause();
         }
         self.make_room(bytes)?;
-        self.ingest_now(tree, changes)
+        self.ingest_now(tree, changes)?;
+        self.merges.set_stuck(false);
+        Ok(())
     }
 
     fn ingest_at_last(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
@@ -421,6 +420,17 @@ impl Engine for FjallEngine {
         let ingested = self.ingest_now(tree, changes);
         self.merges.set_stuck(matches!(ingested, Err(StoreError::DiskFull)));
         ingested
+    }
+
+    fn ingest_small(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        self.revive()?;
+        if self.lacks(SMALL_BYTES) {
+            self.merges.pause();
+            if self.obsolete_bytes()? > 0 {
+                self.reopen()?;
+            }
+        }
+        self.ingest_now(tree, changes)
     }
 
     fn unmerged_runs(&self) -> usize {

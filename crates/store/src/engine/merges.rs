@@ -88,6 +88,11 @@ impl Merges {
         self.stuck.store(stuck, Ordering::Relaxed);
     }
 
+    #[cfg(test)]
+    pub fn is_stuck(&self) -> bool {
+        self.stuck.load(Ordering::Relaxed)
+    }
+
     /// Merges under way end soon, and none begins for a while.
     pub fn pause(&self) {
         self.pause.store(PAUSE_LOOKS, Ordering::Release);

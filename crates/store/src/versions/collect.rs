@@ -7,7 +7,7 @@ use super::flush::Header;
 use super::prefixes::{Prefix, prefix_of};
 use super::retention::{COMMON, Filing, Moment, Threshold, Thresholds};
 use super::{Sabotage, UNMERGED_RUNS_MAX, Versions};
-use crate::engine::Tree;
+use crate::engine::{SMALL_BYTES, Tree};
 use crate::keys::{Bucket, Burial, Kept};
 use crate::{Engine, StoreError};
 use clock::Timestamp;
@@ -23,6 +23,9 @@ const GRAVES_PART: u64 = 5;
 const IDLE_PART: u64 = 10;
 /// But not for fewer than this.
 const IDLE_MIN: u64 = 1_000;
+
+/// Where so many runs of the present wait, no header is written by itself: the rest of those that the engine can bear are for what is in memory.
+const RESTING_RUNS_MAX: usize = 100;
 
 /// What there is of the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,7 +102,8 @@ impl<E: Engine> Versions<E> {
             *settled = done();
             return Ok(common);
         }
-        if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
+        // (Where merges rest nobody waits for them, and each header is one more run.)
+        if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX || self.engine.runs() >= RESTING_RUNS_MAX {
             return Ok(common);
         }
         // A start must refuse what this one refuses: the thresholds are on disk before anything goes. And nothing is filed by what is not.
@@ -226,16 +230,15 @@ impl<E: Engine> Versions<E> {
         Ok(true)
     }
 
-    /// Writes the header alone, also where what flushes keep free is not there: it takes a few hundred bytes, and whatever waits for it gives room
-    /// back. On a full disk the past stayed for good, as nothing said that it may go. The caller holds the writer's lock.
+    /// Writes the header alone, also where what flushes keep free is not there: it takes a table of a few hundred bytes and a new list of tables, and
+    /// whatever waits for it gives room back. On a full disk the past stayed for good, as nothing said that it may go. The reserve is given up for want
+    /// of room only: an engine may refuse for other reasons, too. The caller holds the writer's lock.
     fn write_header(&self, header: &Header) -> Result<(), StoreError> {
         let header = || std::iter::once(header.change());
-        let mut written = self.engine.ingest(Tree::Present, 0, &mut header());
-        if written == Err(StoreError::DiskFull) {
-            written = self.engine.ingest_at_last(Tree::Present, &mut header());
-        }
-        if written == Err(StoreError::DiskFull) && self.give_up_ballast()? {
-            written = self.engine.ingest_at_last(Tree::Present, &mut header());
+        let mut written = self.engine.ingest_small(Tree::Present, &mut header());
+        let lacks_room = || self.engine.room().is_some_and(|room| room.free < SMALL_BYTES);
+        if written == Err(StoreError::DiskFull) && lacks_room() && self.give_up_ballast()? {
+            written = self.engine.ingest_small(Tree::Present, &mut header());
         }
         written?;
         self.engine.sync()

@@ -185,6 +185,7 @@ impl FjallEngine {
         let step = |level: usize, strategy: Arc<dyn CompactionStrategy>| {
             #[cfg(test)]
             if self.reclaiming.no_room.load(Ordering::Relaxed) & (1 << level) != 0 {
+                refused.fetch_or(1 << level, Ordering::Relaxed);
                 return Ok(Step::Refused);
             }
             let before = tree.current_version().id();
@@ -193,7 +194,10 @@ impl FjallEngine {
             match self.merges.unleashed(|| tree.compact(strategy, seen)).map_err(fjall::Error::Storage) {
                 Ok(_) if tree.current_version().id() != before => Ok(Step::Made),
                 Ok(_) => Ok(Step::Nothing),
-                Err(e) if of("merging the engine", &e) == StoreError::DiskFull => Ok(Step::Refused),
+                Err(e) if of("merging the engine", &e) == StoreError::DiskFull => {
+                    refused.fetch_or(1 << level, Ordering::Relaxed);
+                    Ok(Step::Refused)
+                }
                 Err(e) => Err(e),
             }
         };
@@ -215,9 +219,6 @@ impl FjallEngine {
                     let leveled = Leveled::default().with_l0_threshold(1).with_table_target_size(narrow);
                     came_down = step(0, Arc::new(leveled.with_level_ratio_policy(ratios)))?;
                 }
-                if came_down == Step::Refused {
-                    refused.fetch_or(1, Ordering::Relaxed);
-                }
             }
             // Down to the last level, from the one above it that has something to give: one whose tables each span much (the header is in one)
             // stays as it is, as it would take the whole of the level below, and is passed over.
@@ -226,9 +227,6 @@ impl FjallEngine {
                     break;
                 }
                 came_down = step(level, Arc::new(Self::taking_down(level, tables, &sizes, table_bytes)))?;
-                if came_down == Step::Refused {
-                    refused.fetch_or(1 << level, Ordering::Relaxed);
-                }
             }
             match came_down {
                 Step::Made => {}

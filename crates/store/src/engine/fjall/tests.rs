@@ -327,6 +327,30 @@ fn the_past_of_a_full_disk_goes_at_once() {
     assert!(engine.get(Tree::Past, &kept).unwrap().is_some());
 }
 
+/// A header says nothing of what waits in memory: that it fits does not mean that a layer does.
+#[test]
+fn what_is_small_tells_nothing_of_what_is_large() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    let entry = || std::iter::once((Bytes::from_static(b"key"), Some(Bytes::from_static(b"value"))));
+    engine.merges.set_stuck(true);
+    engine.ingest_small(Tree::Present, &mut entry()).unwrap();
+    assert!(engine.merges.is_stuck() && !engine.merges.are_paused());
+    engine.ingest(Tree::Present, 0, &mut entry()).unwrap();
+    assert!(!engine.merges.is_stuck());
+    engine.merges.set_stuck(true);
+    engine.ingest_at_last(Tree::Present, &mut entry()).unwrap();
+    assert!(!engine.merges.is_stuck());
+    engine.reopen_as(true).unwrap();
+    while engine.ingest(Tree::Present, 0, &mut entry()).is_ok() {}
+    assert_eq!(
+        engine.ingest_small(Tree::Present, &mut entry()),
+        Err(StoreError::DiskFull),
+        "there are as many runs as may be"
+    );
+    assert!(!engine.merges.is_stuck());
+}
+
 /// What is set aside is given back when it is needed, and known after a start.
 #[test]
 fn a_reserve_is_a_file() {
