@@ -329,6 +329,16 @@ impl FjallEngine {
         if self.obsolete_bytes()? > INGESTION_BYTES { self.reopen() } else { Ok(()) }
     }
 
+    /// The space of files that were dropped, however little: merges may find room again. Where nothing was they would find none.
+    fn give_back_at_once(&self, dropped: bool) -> Result<(), StoreError> {
+        if !dropped {
+            return self.tidy();
+        }
+        self.reopen()?;
+        self.merges.resume();
+        Ok(())
+    }
+
     /// Bytes of tables that no state names any more which is read from now on.
     fn obsolete_bytes(&self) -> Result<u64, StoreError> {
         self.with(|open| {
@@ -503,16 +513,17 @@ impl Engine for FjallEngine {
         }
         self.put_off.store(0, Ordering::Relaxed);
         let failed = |e: fjall::Error| of("dropping the past", &e);
+        let before = open.past.disk_space();
         for (class, first) in kept {
             let (from, to) = (Bucket { class: *class, number: 0 }, Bucket { class: *class, number: *first });
             let dropped = open.past.tree.drop_range(from.lower()..to.lower());
             dropped.map_err(|e| failed(fjall::Error::Storage(e)))?;
         }
         if self.merges.are_paused() || self.lacks(INGESTION_BYTES) {
+            let dropped = open.past.disk_space() < before;
             drop(open);
-            // Their space at once: for what makes a later state there is no room.
-            self.tidy()?;
-            self.merges.resume();
+            // For what makes a later state there is no room.
+            self.give_back_at_once(dropped)?;
             return Ok(true);
         }
         // Files go when a later state of the tree is made. Where there is little left, nobody would make one for long.
@@ -537,13 +548,14 @@ impl Engine for FjallEngine {
             return Ok(false);
         }
         self.files_put_off.store(0, Ordering::Relaxed);
-        let dropped = open.present.tree.drop_range(from..to);
-        dropped.map_err(|e| of("dropping files", &fjall::Error::Storage(e)))?;
+        let before = open.present.disk_space();
+        let done = open.present.tree.drop_range(from..to);
+        done.map_err(|e| of("dropping files", &fjall::Error::Storage(e)))?;
         if self.merges.are_paused() {
+            let dropped = open.present.disk_space() < before;
             drop(open);
-            // Their space at once, and not with a later merge, for which there is no room.
-            self.tidy()?;
-            self.merges.resume();
+            // And not with a later merge, for which there is no room.
+            self.give_back_at_once(dropped)?;
         }
         Ok(true)
     }
