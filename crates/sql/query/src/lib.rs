@@ -18,4 +18,6 @@ use sql_statement::{
     advisory, contention, internal, progress, sequence, sessions, statement, statistics, temporary, waits,
 };
 use sql_syntax as syntax;
-use sql_value::{Kv, KvError, SqlError, SqlState, encoding, identifier, memory, stack, transaction, types, work};
+use sql_value::{
+    Attempt, Kv, KvError, SqlError, SqlState, encoding, identifier, memory, stack, transaction, types, work,
+};

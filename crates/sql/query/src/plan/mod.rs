@@ -145,8 +145,9 @@ pub fn row_inserter(
 /// PostgreSQL's binding errors (42P01, 42703, 42804, ...); 0A000 for what neither path can do.
 pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
     match or_without_locks(as_it_is(statement, text, context), statement, || text.into(), context) {
-        Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
-            parts::returning(statement, text, context).ok_or(error)
+        // A part of a statement stays one: what is around it would not be known within parts of its own.
+        Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED && context.given.is_empty() && !context.inside => {
+            parts::returning(statement, text, context)?.ok_or(error)
         }
         planned => planned,
     }

@@ -15,7 +15,7 @@ use crate::output::Field;
 use crate::syntax::element;
 use crate::types::{Row, SqlType};
 use crate::work::Pace;
-use crate::{SqlError, SqlState};
+use crate::{Attempt, SqlError, SqlState};
 use sqlparser::ast::{
     self, Cte, Expr, Ident, Query, SetExpr, Statement, TableAlias, VisitMut, VisitorMut, With, visit_expressions,
     visit_relations,
@@ -84,12 +84,19 @@ pub fn prepare(query: &Query, with: &With, text: &str, context: &PlanContext) ->
 
 /// Plans a statement whose RETURNING asks more than one row can say, as two parts: one that writes, and gives all columns, and a query over
 /// what it gives. `None` if it is none, or returns what is not of the table that it writes.
-pub(crate) fn returning(statement: &Statement, text: &str, context: &PlanContext) -> Option<Arc<dyn Plan>> {
-    let mut query = super::returned::over_rows(statement, &context.pace).ok()??;
-    let with = query.with.take()?;
-    let plan = planned(&query, &with, text, context).ok()?;
+///
+/// # Errors
+/// What RETURNING may not hold; what says nothing of the statement ([`SqlError::is_of_the_moment`]).
+pub(crate) fn returning(
+    statement: &Statement,
+    text: &str,
+    context: &PlanContext,
+) -> Result<Option<Arc<dyn Plan>>, SqlError> {
+    let Some(mut query) = super::returned::over_rows(statement, &context.pace)? else { return Ok(None) };
+    let Some(with) = query.with.take() else { return Ok(None) };
+    let plan = planned(&query, &with, text, context).attempted()?;
     let told = Some(with.cte_tables.len() - 1);
-    Some(Arc::new(PartsPlan { told, ..plan }))
+    Ok(plan.map(|plan| Arc::new(PartsPlan { told, ..plan }) as Arc<dyn Plan>))
 }
 
 fn planned(query: &Query, with: &With, text: &str, context: &PlanContext) -> Result<PartsPlan, SqlError> {

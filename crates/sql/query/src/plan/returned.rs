@@ -5,8 +5,10 @@
 //! ```
 //! What a query of a statement with parts reads is what there was before it ([`crate::exec::parts`]), as RETURNING does.
 //!
-//! Caveat: the other items of FROM and USING have no names there; RETURNING of both is refused.
+//! Caveat: the other items of FROM and USING have no names there; RETURNING of both is refused. A name without its table that both have is the
+//! written one's.
 
+use super::setless::refuse_sets;
 use crate::SqlError;
 use crate::work::Pace;
 use sqlparser::ast::{
@@ -18,11 +20,16 @@ use std::ops::ControlFlow;
 /// The part: no table that RETURNING reads can be called so by itself.
 const PART: &str = "\0returned rows";
 
-/// The statement as a query over the rows that it writes; `None` if its RETURNING holds no query.
+/// The statement as a query over the rows that it writes; `None` if its RETURNING holds no query, or the columns of other items of FROM.
+///
+/// # Errors
+/// What is no value of one row.
 pub(super) fn over_rows(statement: &Statement, pace: &Pace) -> Result<Option<Query>, SqlError> {
+    let mut recursive = false;
     let (mut writes, mut tables) = match statement {
         Statement::Query(query) => match query.body.as_ref() {
             SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
+                recursive = query.with.as_ref().is_some_and(|with| with.recursive);
                 (inner.clone(), query.with.iter().flat_map(|with| with.cte_tables.iter().cloned()).collect())
             }
             _ => return Ok(None),
@@ -30,8 +37,14 @@ pub(super) fn over_rows(statement: &Statement, pace: &Pace) -> Result<Option<Que
         other => (other.clone(), Vec::new()),
     };
     let Some(alias) = target(&writes) else { return Ok(None) };
+    let joined = reads_others(&writes);
     let Some(returning) = returning_of(&mut writes) else { return Ok(None) };
     if returning.visit(&mut Queries).is_continue() {
+        return Ok(None);
+    }
+    returning.iter().try_for_each(|item| refuse_sets(item, "RETURNING"))?;
+    // `*` is the columns of all items.
+    if joined && returning.iter().any(|item| matches!(item, SelectItem::Wildcard(_))) {
         return Ok(None);
     }
     let name = ObjectName::from(alias.clone());
@@ -58,7 +71,7 @@ pub(super) fn over_rows(statement: &Statement, pace: &Pace) -> Result<Option<Que
     let alias = TableAlias { explicit: true, name: Ident::with_quote('"', PART), columns: Vec::new(), at: None };
     let materialized = None;
     tables.push(Cte { alias, query: Box::new(part), from: None, materialized, closing_paren_token: token() });
-    query.with = Some(With { with_token: token(), recursive: false, cte_tables: tables });
+    query.with = Some(With { with_token: token(), recursive, cte_tables: tables });
     Ok(Some(query))
 }
 
@@ -78,6 +91,15 @@ fn target(statement: &Statement) -> Option<Ident> {
             FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables) => named(&tables.first()?.relation),
         },
         _ => None,
+    }
+}
+
+/// Whether there are items of FROM or USING beside the table that is written.
+fn reads_others(statement: &Statement) -> bool {
+    match statement {
+        Statement::Update(update) => update.from.is_some() || !update.table.joins.is_empty(),
+        Statement::Delete(delete) => delete.using.is_some(),
+        _ => false,
     }
 }
 
