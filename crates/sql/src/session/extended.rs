@@ -278,6 +278,7 @@ impl Session {
         };
         if matches!(running.prepared.statement, Statement::Empty) {
             out.empty_query();
+            self.deadline.clear();
             self.portals.put_back(portal, running);
             return Ok(Executed::Complete);
         }

@@ -35,6 +35,7 @@ impl Session {
         };
         if all.is_empty() {
             out.empty_query();
+            self.deadline.clear();
             return Ok(());
         }
         if all.len() == 1 || self.block != Block::None || !are_plain(&all) {

@@ -173,3 +173,20 @@ fn a_cancel_ends_folding() {
         }
     }
 }
+
+/// A ping has no statement whose time could be over, and leaves none to the next one.
+#[test]
+fn an_empty_query_leaves_no_deadline() {
+    let kv = MemoryKv::new();
+    let mut a = super::session(&super::open(kv.clone()));
+    run(&mut a, "SET statement_timeout = '1s'");
+    run(&mut a, " ; ");
+    kv.advance_us(2_000_000);
+    assert_eq!(run(&mut a, "SELECT 1"), ["1"]);
+    a.parse("", "", &[]).unwrap();
+    a.bind("", "", &[], &[], &[]).unwrap();
+    a.execute("", 0, true, &mut Rows::default()).unwrap();
+    a.sync().unwrap();
+    kv.advance_us(2_000_000);
+    assert_eq!(run(&mut a, "SELECT 1"), ["1"]);
+}
