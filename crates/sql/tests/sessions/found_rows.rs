@@ -37,6 +37,17 @@ fn rows_that_are_held_are_skipped_or_refused_and_limits_count_what_is_locked() {
     }
 }
 
+/// Whether somebody comes to wait for a lock before `waiter` is done.
+fn waits<T>(asking: &mut Session, waiter: &thread::JoinHandle<T>) -> bool {
+    while run(asking, "SELECT count(*) FROM pg_locks WHERE NOT granted") == ["0"] {
+        if waiter.is_finished() {
+            return false;
+        }
+        thread::yield_now();
+    }
+    true
+}
+
 #[test]
 fn what_has_changed_meanwhile_is_asked_again_or_refused() {
     for (level, expected) in [("READ COMMITTED", Ok(["1|10", "2|2"])), ("REPEATABLE READ", Err("40001"))] {
@@ -48,11 +59,7 @@ fn what_has_changed_meanwhile_is_asked_again_or_refused() {
             Ok(_) => run(&mut b, &format!("{TAKE} LIMIT 2 FOR UPDATE OF a")),
             Err(_) => vec![state_of(&mut b, &format!("{TAKE} LIMIT 2 FOR UPDATE OF a"))],
         });
-        let mut asking = session(&db);
-        while run(&mut asking, "SELECT count(*) FROM pg_locks WHERE NOT granted") == ["0"] {
-            assert!(!waiter.is_finished(), "{level}: it does not wait");
-            thread::yield_now();
-        }
+        assert!(waits(&mut session(&db), &waiter), "{level}: it does not wait");
         run(&mut a, "COMMIT");
         let came = waiter.join().expect("the waiter");
         assert_eq!(came, expected.map_or_else(|state| vec![state.to_string()], |rows| rows.map(String::from).to_vec()));
@@ -70,4 +77,29 @@ fn returning_of_queries_reads_what_was_before() {
     let mut out = super::Rows::default();
     a.simple_query("UPDATE a SET v = v WHERE id < 3 RETURNING (SELECT w FROM b WHERE b.g = a.g)", &mut out).unwrap();
     assert_eq!((out.rows, out.tags), (vec!["1".to_string(), "2".into()], vec!["UPDATE 2".to_string()]));
+}
+
+/// Rows that others hold are waited for in one run of the query, and asked again in one more.
+#[test]
+fn many_waits_are_one_repetition() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (tables(&db), session(&db));
+    run(&mut a, "CREATE SEQUENCE s");
+    let mut holders: Vec<Session> = (0..5).map(|_| session(&db)).collect();
+    for (id, holder) in (1..).zip(&mut holders) {
+        run(holder, &format!("BEGIN; UPDATE a SET v = v + 1 WHERE id = {id}"));
+    }
+    run(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT count(*) FROM b");
+    let waiter = thread::spawn(move || {
+        let asked = TAKE.replace("WHERE", "WHERE nextval('s') > 0 AND");
+        let mut found = run(&mut b, &format!("{asked} FOR UPDATE OF a"));
+        found.extend(run(&mut b, "SELECT last_value FROM s"));
+        found
+    });
+    for holder in &mut holders {
+        waits(&mut a, &waiter);
+        run(holder, "COMMIT");
+    }
+    let found = waiter.join().expect("the waiter");
+    assert_eq!(found, ["1|2", "2|3", "3|4", "4|5", "5|6", "6|6", "12"]);
 }

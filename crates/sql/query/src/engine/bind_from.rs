@@ -436,7 +436,7 @@ impl Binder<'_> {
                     None => {
                         let mut item = self.table(name, alias.as_ref(), outer)?;
                         let first = self.context.locates && items.list.is_empty();
-                        if self.is_outermost() && (first || self.context.keyed.contains(&item.alias)) {
+                        if self.is_outermost() && (first || self.context.keyed.tables.contains(&item.alias)) {
                             item.columns.push(Output { name: KEY_NAME.into(), ty: SqlType::Bytea, origin: None });
                             item.keyed = true;
                         }

@@ -353,8 +353,10 @@ impl Binder<'_> {
         // Most lists are never compared.
         let spelled: Vec<OnceCell<Expr>> = vec![OnceCell::new(); items.len()];
         let plain = |binder: &Self, place: usize| spelled[place].get_or_init(|| binder.plain(&items[place].expr));
+        let said =
+            if self.is_outermost() { items.len().saturating_sub(self.context.keyed.behind) } else { items.len() };
         let mut own = |binder: &mut Self, expr: &Expr, clause: &'static str| -> Result<OrderKey, SqlError> {
-            if let Some(place) = ordinal(expr, items.len(), clause)? {
+            if let Some(place) = ordinal(expr, said, clause)? {
                 return Ok(OrderKey::Output(place));
             }
             if let Expr::Identifier(name) = expr {
@@ -476,7 +478,8 @@ impl Binder<'_> {
         for key in taken.on {
             on.push(self.order_slot(key, &mut columns, &scope)?);
         }
-        if on.is_empty() && select.distinct.is_none() && postponed(&columns, visible, &slots, tail.limit.is_some()) {
+        let is_limited = tail.limit.is_some() || (self.is_outermost() && self.context.keyed.is_limited);
+        if on.is_empty() && select.distinct.is_none() && postponed(&columns, visible, &slots, is_limited) {
             slots.iter().try_for_each(|(place, _)| columns[*place].ty.check_order())?;
             let limits = self.limits(&tail, &scope, outer)?;
             let key = |(place, (descending, nulls_first)): &(usize, (bool, bool))| {

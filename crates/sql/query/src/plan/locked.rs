@@ -11,7 +11,7 @@
 //! 4. Each change takes a query out of FROM, or the locks out of a query: it ends.
 //!
 //! Caveats: a query of the second kind whose rows are not all given, and that has no LIMIT, is refused: too much would be locked. So is a
-//! table beside a query of that kind, or beside what has no rows.
+//! table beside a query of that kind. One beside what has no rows is left to [`super::row_locks`].
 
 use super::PlanContext;
 use super::analysis::relation;

@@ -69,12 +69,23 @@ pub struct PlanContext {
     pub inference: Option<Arc<Inference>>,
     /// The query locates rows to write: its first table has a column for their keys (see [`located`]).
     pub locates: bool,
-    /// Names of tables in FROM that have a column for the keys of their rows, which are to be locked (see `row_locks`).
-    pub keyed: Arc<[String]>,
+    /// What the query gives for locks of its rows.
+    pub keyed: Arc<Keyed>,
     /// What is planned gives its rows to another part of the statement, not to a client: reg-types stay numbers.
     pub inside: bool,
     /// Parts of the statement that the query may read by their names.
     pub given: Arc<[parts::Given]>,
+}
+
+/// What a query gives behind its own columns, so that its rows can be locked (see `row_locks`).
+#[derive(Clone, Debug, Default)]
+pub struct Keyed {
+    /// Names of tables in FROM that have a column for the keys of their rows.
+    pub tables: Vec<String>,
+    /// Items of the list that the statement does not have.
+    pub behind: usize,
+    /// The rows are asked for one by one, up to a LIMIT that the query does not say.
+    pub is_limited: bool,
 }
 
 impl PlanContext {

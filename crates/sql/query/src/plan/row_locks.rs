@@ -6,16 +6,19 @@
 //! 1. A row is given only if all that it is made of is locked, at the version that the query saw.
 //! 2. LIMIT and OFFSET count rows that are locked, as PostgreSQL's do: what SKIP LOCKED passes over is not counted.
 //! 3. What has changed since the snapshot ends the attempt with 40001: READ COMMITTED begins the statement anew, with the locks that it
-//!    has, and asks the conditions of the rows as they are then.
+//!    has, and asks the conditions of the rows as they are then. The other rows are locked before that, so that one repetition is enough;
+//!    with SKIP LOCKED, which waits for none, the locks are given back instead.
 //! 4. All rows are locked when the first one is asked for: of a cursor, too, where PostgreSQL locks them as they are fetched.
+//! 5. No more rows are asked of the query than LIMIT and OFFSET count and SKIP LOCKED passes over.
 //!
-//! Caveats: a query in FROM that is no table by another name ([`super::merged`]) is left to [`super::locked`], or refused. Of system tables nothing is locked.
+//! Caveats: a query in FROM that is no table by another name ([`super::merged`]) is left to [`super::locked`], or refused. System tables, and
+//! functions without a name of their own (`unnest(..)`), are refused.
 
 use super::analysis::relation;
 use super::explain::over;
 use super::locked::{self, What};
 use super::select::lock_mode;
-use super::{Execution, Plan, PlanContext, RowSource};
+use super::{Execution, Keyed, Plan, PlanContext, RowSource};
 use crate::catalog::Relation;
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
@@ -28,6 +31,7 @@ use crate::syntax::tree::constraint_of;
 use crate::transaction::{KvError, LockMode, LockWait};
 use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
+use bytes::Bytes;
 use sqlparser::ast::{
     CastKind, DataType, Expr, Ident, JoinOperator, LimitClause, LockClause, NonBlock, Query, SelectItem, SetExpr,
     Statement, TableFactor, TableWithJoins, visit_expressions,
@@ -92,12 +96,13 @@ pub(super) fn plan(
     let Some(bounds) = take_bounds(&mut query) else { return Ok(None) };
     give(&mut query, &tables, &bounds);
     let mut context = context.clone();
-    context.keyed = tables.into();
+    let (keys, behind) = (tables.len(), tables.len() + bounds.iter().flatten().count());
+    context.keyed = Arc::new(Keyed { tables, behind, is_limited: bounds[0].is_some() });
     let found = crate::engine::prepare(&Statement::Query(Box::new(query)), text, &context)?;
-    let width = found.fields().len().saturating_sub(context.keyed.len() + bounds.iter().flatten().count());
+    let width = found.fields().len().saturating_sub(behind);
     let fields = found.fields()[..width].to_vec();
     let bounds = bounds.map(|bound| bound.is_some());
-    Ok(Some(Arc::new(LockedRows { found, fields, keys: context.keyed.len(), locks, bounds })))
+    Ok(Some(Arc::new(LockedRows { found, fields, keys, locks, bounds })))
 }
 
 /// The items of FROM, and whether an outer join may give NULLs for their rows; `false` if there are some that have no name of their own.
@@ -219,28 +224,35 @@ impl LockedRows {
         Ok((limit, bound(self.bounds[1], "OFFSET", SqlState(*b"2201X"), 0)?))
     }
 
-    /// Locks what a row is made of; `false` if it is skipped.
-    fn lock(&self, keys: &[Value], context: &StatementContext) -> Result<bool, SqlError> {
+    /// Locks what a row is made of; `false` if it is skipped. `moved` is told of the first key that had changed.
+    fn lock(&self, keys: &[Value], moved: &mut Option<Bytes>, context: &StatementContext) -> Result<bool, SqlError> {
         for lock in &self.locks {
             let Some(Value::Bytea(key)) = keys.get(lock.key) else { continue };
             if context.is_written(key) {
                 return Ok(false);
             }
-            let locked = context.txn.with(|txn| {
+            let (locked, same) = context.txn.with(|txn| {
                 let seen = txn.snapshot();
                 let locked = txn.lock_as(key, lock.mode, lock.wait)?;
-                // The rows were found as they were.
-                if locked && txn.snapshot() != seen {
-                    let reason = "a row was changed after it was found".into();
-                    return Err(KvError::Restart { reason, key: Some(key.clone()) });
-                }
-                Ok(locked)
+                Ok::<_, KvError>((locked, txn.snapshot() == seen))
             })?;
             if !locked {
                 return Ok(false);
             }
+            if !same {
+                moved.get_or_insert_with(|| key.clone());
+            }
         }
         Ok(true)
+    }
+
+    /// The query is to be asked again: its rows were found as they were.
+    fn again(key: &Bytes) -> SqlError {
+        KvError::Restart { reason: "a row was changed after it was found".into(), key: Some(key.clone()) }.into()
+    }
+
+    fn skips(&self) -> bool {
+        self.locks.iter().any(|lock| lock.wait == LockWait::Skip)
     }
 }
 
@@ -263,9 +275,18 @@ impl Plan for LockedRows {
         };
         let mut reserved = Reserved::new(&context.memory);
         let mut out = Vec::new();
-        let mut left = None;
+        let bounded = self.bounds.contains(&true);
+        // How many rows are left to give and to pass over: the first row says it.
+        let mut left = (!bounded).then_some((u64::MAX, 0));
+        let mut moved = None;
+        let mark = self.skips().then(|| context.txn.with(|txn| txn.savepoint()));
         'rows: loop {
-            let rows = source.next(PULL_ROWS)?;
+            let wanted = left.map_or(1, |(limit, skip): (u64, u64)| limit.saturating_add(skip));
+            let rows = match source.next(usize::try_from(wanted).unwrap_or(PULL_ROWS).min(PULL_ROWS)) {
+                // What comes of rows of two snapshots says nothing.
+                Err(error) if !error.is_of_the_moment() => return Err(moved.as_ref().map_or(error, Self::again)),
+                rows => rows?,
+            };
             if rows.is_empty() {
                 break;
             }
@@ -280,7 +301,7 @@ impl Plan for LockedRows {
                 if limit == 0 {
                     break 'rows;
                 }
-                if self.lock(keys, context)? {
+                if self.lock(keys, &mut moved, context)? {
                     if skip > 0 {
                         skip -= 1;
                     } else {
@@ -290,10 +311,17 @@ impl Plan for LockedRows {
                     }
                 }
                 left = Some((limit, skip));
-                if limit == 0 {
+                // Nobody was waited for: to go on would spare nothing.
+                if limit == 0 || (moved.is_some() && mark.is_some()) {
                     break 'rows;
                 }
             }
+        }
+        if let Some(key) = &moved {
+            if let Some(mark) = mark {
+                context.txn.with(|txn| txn.release_since(mark));
+            }
+            return Err(Self::again(key));
         }
         Ok(Execution::Rows(Box::new(Given { rows: out.into_iter(), _reserved: reserved })))
     }

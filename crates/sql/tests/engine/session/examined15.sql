@@ -64,3 +64,25 @@ select * from u order by 1;
 -- 1|10
 -- 2|13
 -- 3|30
+--- locks of rows that are found: how many are computed, places in ORDER BY
+create sequence s;
+select nextval('s') > 0 from u, generate_series(1, 100) g limit 1 for update of u;
+-- t
+select last_value from s;
+-- 1
+select setval('s', 1, false);
+-- 1
+select nextval('s') > 0 from u, generate_series(1, 100) g order by g, u.id limit 2 offset 1 for update of u;
+-- t
+-- t
+select last_value from s;
+-- 3
+select u.id from u, generate_series(1, 300) g where 10 / (2 - g) is not null limit 0 for update of u;
+select u.id from u join generate_series(1, 3) g on 10 / (2 - g) > 0 limit 1 for update of u;
+-- 1
+select u.id from u, generate_series(1, 1) g order by 2 for update of u;
+-- ERROR 42P10: ORDER BY position 2 is not in select list
+select u.id from u, generate_series(1, 1) g order by 2 limit 1 offset 0 for update of u;
+-- ERROR 42P10: ORDER BY position 2 is not in select list
+select *, 1 from u, generate_series(1, 1) g order by 4, 1 limit 1 for update of u;
+-- 1|10|1|1
