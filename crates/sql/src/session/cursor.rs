@@ -261,7 +261,7 @@ impl Session {
             active.untouched &= !live;
             active.statements += 1;
         }
-        // DECLARE with all of its words; `prepared` is the query in it.
+        // DECLARE with its words, as far as they are shown; `prepared` is the query in it.
         let text = self.backend.activity().query.unwrap_or_else(|| prepared.text.clone());
         let portal = Portal {
             prepared,
