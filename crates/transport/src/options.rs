@@ -24,7 +24,8 @@ pub const PROBE_EVERY: Duration = Duration::from_millis(1000);
 pub const STALL: Duration = Duration::from_millis(3000);
 /// A connection on which nothing arrives for so long, not even a probe, is given up.
 pub const SILENCE: Duration = Duration::from_millis(4000);
-/// A life of a node from which something came so recently, over a connection that still stands, is not over: a later one waits.
+/// A life of a node from which something was read so recently, with connections that stand in both directions, is not over: a later one waits. (What is read may have waited here for long; the
+/// connection that was dialed to a process ends with it.)
 pub const ALIVE: Duration = Duration::from_millis(2000);
 /// Who was told for so long, by one peer without a break, that an earlier life of its node goes on, is a copy: whoever died is forgotten after [`ALIVE`].
 pub const COPY_AFTER: Duration = Duration::from_millis(6000);

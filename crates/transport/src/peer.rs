@@ -113,6 +113,12 @@ impl PeerState {
         heard_ms > 0 && u128::from((self.age_ms() + 1).saturating_sub(heard_ms)) <= time.as_millis()
     }
 
+    /// A connection that this node dialed leads to this very life, and stands.
+    fn reaches_life(&self, wanted: u64) -> bool {
+        let life = |lane: &Lane| lane.state.lock().link.as_ref().and_then(|link| link.life);
+        self.lanes.iter().any(|lane| life(lane) == Some(wanted))
+    }
+
     pub fn addr(&self) -> String {
         self.addr.lock().clone()
     }
@@ -315,7 +321,9 @@ impl Hub {
 
     fn judge_life_by(&self, news: &News, peer: &PeerState, life: u64, start: u64) -> Result<(), Refusal> {
         let node = peer.node;
-        let alive = |seen: u64| self.guests.has_life(node, seen) && peer.was_heard_within(ALIVE);
+        // What came of a process that has died may lie in the kernel's buffers for long, so that it is heard still; a connection that was dialed to it ends with it.
+        let alive =
+            |seen: u64| self.guests.has_life(node, seen) && peer.was_heard_within(ALIVE) && peer.reaches_life(seen);
         match &news.seen {
             Some((seen, _)) if *seen > life => Err(Refusal::Incarnation { node, known: *seen, named: life }),
             // Each start of one store is another life of it: these are two stores.

@@ -1,7 +1,10 @@
 //! Whoever should not be here is refused, with a reason that both ends tell once.
 
 use crate::node::{CLUSTER, TestNode, bind, bind_again, identity, peer, store_of, until};
-use transport::{Event, Identity, Peer, Refusal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use transport::{Event, Identity, Options, Parcel, Peer, Refusal, Transport};
 
 /// Two nodes, of which the second comes as `identity`, and knows the first as `of_one`.
 fn meet(second: Identity, of_one: impl Fn(String) -> Peer, of_two: impl Fn(String) -> Peer) -> [TestNode; 2] {
@@ -198,4 +201,34 @@ fn a_later_life_comes_after_the_earlier_one_has_ended() {
     later.wait_up(1);
     one.wait_up(2);
     assert_eq!(later.count(|e| matches!(e, Event::Copy { .. })), 0);
+}
+
+/// What a process said before it died is still being read, slowly, when its next life comes: that is no copy.
+#[test]
+fn a_later_life_beside_a_slow_reader_of_the_earlier_one() {
+    let (listener, second) = (bind(), bind());
+    let (addr, two_addr) = (listener.local_addr().unwrap().to_string(), second.local_addr().unwrap().to_string());
+    let two = TestNode::start(Identity { start: 0xa, ..identity(2) }, second, vec![peer(1, &addr)]);
+    let read = Arc::new(AtomicUsize::new(0));
+    let counter = read.clone();
+    let deliver = Box::new(move |parcels: Vec<Parcel>| {
+        counter.fetch_add(parcels.len(), Relaxed);
+        std::thread::sleep(Duration::from_secs(1)); // a slow disk, and still within `ALIVE`
+    });
+    let one =
+        Transport::start(listener, identity(1), vec![peer(2, &two_addr)], Options::default(), deliver, Box::new(|r| r));
+    let one = one.unwrap();
+    two.wait_up(1);
+    until("node 1 reaches it, too", || one.links()[0].up);
+    for _ in 0..64 {
+        two.send(1, 2, vec![7; 64 << 10]);
+    }
+    until("the kernel has much of it", || two.link(1).lanes[2].sent_bytes > 1 << 20 && read.load(Relaxed) > 0);
+    drop(two);
+    let later = Identity { incarnation: 2, start: 0xb, ..identity(2) };
+    let later = TestNode::start(later, bind_again(&two_addr), vec![peer(1, &addr)]);
+    later.wait_up(1);
+    assert_eq!(later.count(|e| matches!(e, Event::Copy { .. })), 0);
+    drop(later);
+    one.stop();
 }
