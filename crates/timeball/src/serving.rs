@@ -42,7 +42,7 @@ fn sql_options(options: &NodeOptions, memory: &Memory) -> DatabaseOptions {
     }
 }
 
-/// A member that starts and finds no majority for so long serves the past that it has (0188).
+/// A member that starts and finds no majority for so long serves the past that it has (0205).
 const PAST_AFTER: Duration = Duration::from_secs(10);
 /// A statement that a range of the cluster could not answer yet is tried again so often while a member starts.
 const START_PAUSE: Duration = Duration::from_millis(200);

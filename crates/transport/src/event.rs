@@ -57,7 +57,7 @@ pub enum Event {
         /// Why.
         refusal: Refusal,
     },
-    /// A peer goes on hearing an earlier life of this node: this process runs on a copy of its store, and is to stop.
+    /// A peer goes on hearing an earlier life of this node, it says: this process runs on a copy of its store, and is to stop.
     Copy {
         /// The peer.
         node: u32,
@@ -120,7 +120,7 @@ impl fmt::Display for Event {
                 write!(f, "n{node} came from {from} and refuses this node: it {refusal}")
             }
             Event::Copy { node, refusal } => {
-                write!(f, "n{node} goes on refusing this node, whose store is a copy of one in use: it {refusal}")
+                write!(f, "n{node} goes on refusing this node, for another process of it: it {refusal}")
             }
             Event::Noise { from, problem } => write!(f, "a connection from {from} is no node's: {problem}"),
             Event::Broken { node, error } => write!(f, "what n{node} sends cannot be read: {error}"),

@@ -36,7 +36,8 @@
 //! 3. A lane that stalls holds up no other lane and no other peer, except where `deliver` itself blocks.
 //! 4. A store that is not the one known under its node's number sends nothing and receives nothing; neither does an older life of
 //!    a node than one that was seen.
-//!    A later life is let in once the earlier one is over: the connections that it made, or those that were dialed to it, have ended, or nothing came of it for [`ALIVE`].
+//!    A later life is let in once the earlier one is over: the connections that it made, or those that were dialed to it, have ended, or nothing came of it for [`ALIVE`]. An
+//!    earlier one is let in only where the later one has said itself that it was a copy ([`Transport::disown`]).
 //! 5. A connection that carries nothing for [`SILENCE`], or takes nothing for [`STALL`], is gone.
 //! 6. Whoever has not said who he is costs a bounded number of threads, a bounded time, and no memory for what he only announces.
 //!

@@ -32,6 +32,8 @@ struct News {
     seen: Option<(u64, String)>,
     /// What that life said that it drew at its start; 0: nothing.
     start: u64,
+    /// A life, and what that drew, which said itself that it was a copy's: it is not heard again.
+    disowned: Option<(u64, u64)>,
     /// The versions of the cluster that it knows.
     knows: Option<RangeInclusive<u16>>,
     lanes_up: usize,
@@ -78,6 +80,7 @@ impl PeerState {
         let news = News {
             seen: None,
             start: 0,
+            disowned: None,
             knows: None,
             lanes_up: 0,
             up: false,
@@ -325,6 +328,9 @@ impl Hub {
         let alive =
             |seen: u64| self.guests.has_life(node, seen) && peer.was_heard_within(ALIVE) && peer.reaches_life(seen);
         match &news.seen {
+            _ if start != 0 && news.disowned == Some((life, start)) => {
+                Err(Refusal::Copy { node, known: news.start, named: start })
+            }
             Some((seen, _)) if *seen > life => Err(Refusal::Incarnation { node, known: *seen, named: life }),
             // Each start of one store is another life of it: these are two stores.
             Some((seen, _)) if *seen == life && start != 0 && news.start != 0 && news.start != start => {
@@ -360,6 +366,25 @@ impl Hub {
         self.guests.cut_node(peer.node, life);
         peer.lanes.iter().for_each(|lane| lane.cut_before(Some(life)));
         Ok(())
+    }
+
+    /// A process says that it was a copy: where it is what was seen of the peer that is forgotten, so that an earlier life is let in. `true`: it was.
+    pub fn disown(&self, node: u32, store: u128, (life, start): (u64, u64)) -> bool {
+        let known = self.peers.read().get(&node).filter(|peer| peer.store == store && start != 0).cloned();
+        let Some(peer) = known else { return false };
+        let mut news = peer.news.lock();
+        news.disowned = Some((life, start));
+        let was_seen = news.start == start && news.seen.as_ref().is_some_and(|(seen, _)| *seen == life);
+        if was_seen {
+            (news.seen, news.start) = (None, 0);
+        }
+        drop(news);
+        if was_seen {
+            let next = life.saturating_add(1);
+            self.guests.cut_node(node, next);
+            peer.lanes.iter().for_each(|lane| lane.cut_before(Some(next)));
+        }
+        was_seen
     }
 
     /// A lane to the peer is connected.

@@ -49,7 +49,7 @@ pub enum Refusal {
     },
     /// An older life of a node than one that was seen.
     #[error(
-        "has seen life {known} of n{node}, and this is life {named}: an old copy of its store, or a process that was thought dead"
+        "has seen life {known} of n{node}, and this is life {named}: an old copy of its store, or a process that was thought dead. (If the later one was the copy, and has ended: start this node again, until its life is a later one)"
     )]
     Incarnation {
         /// The node in question.
@@ -84,7 +84,7 @@ pub enum Refusal {
     },
     /// The same life of a node, in another process: its store was copied, and both are used.
     #[error(
-        "hears another process as n{node}, on a copy of this store (they drew {known:016x} and {named:016x} at their starts): stop one of the two for good; the other one starts on an empty --store to join anew"
+        "hears another process as n{node}, on a copy of this store (they drew {known:016x} and {named:016x} at their starts): stop one of the two for good; a copy starts on an empty --store to join anew; the node itself, when the copy has ended, is started once more"
     )]
     Copy {
         /// The node in question.

@@ -100,6 +100,17 @@ impl Transport {
         self.hub.set_cluster_version(version);
     }
 
+    /// Who this node is.
+    pub fn identity(&self) -> &Identity {
+        &self.hub.identity
+    }
+
+    /// A process that came as this life of a node, and drew `start`, says that it was a copy of the node's store, and has ended: it is not heard again, and where it was taken for the node
+    /// an earlier life is let in. `true`: it was. (Nothing else than the process itself may say so.)
+    pub fn disown(&self, node: u32, store: u128, life: u64, start: u64) -> bool {
+        self.hub.disown(node, store, (life, start))
+    }
+
     /// How each link is.
     pub fn links(&self) -> Vec<LinkStatus> {
         self.hub.links()

@@ -2,8 +2,18 @@
 
 use super::count;
 use super::nodes::Nodes;
-use crate::node::{Node, Scratch, repeat_with};
+use crate::node::{Node, Scratch, repeat_with, until};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+const FLAGS: [&str; 4] = ["--memory", "256MiB", "--peer-listen-addr", "127.0.0.1:0"];
+
+fn copy_of(store: &Path, scratch: &Scratch) -> PathBuf {
+    let copy = scratch.path().join("copy");
+    let copied = Command::new("cp").arg("-r").arg(store).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    copy
+}
 
 #[test]
 fn a_copy_of_a_store_is_refused_and_ends() {
@@ -12,22 +22,62 @@ fn a_copy_of_a_store_is_refused_and_ends() {
     let mut nodes = Nodes::found(scratch.path(), 3);
     let mut client = nodes.at(2).connect();
     client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)").unwrap();
-    let copy = scratch.path().join("copy");
-    let copied = Command::new("cp").arg("-r").arg(nodes.store(2)).arg(&copy).status().unwrap();
-    assert!(copied.success());
+    let copy = copy_of(&nodes.store(2), &scratch);
     // What the node confirms from now on the copy does not have.
     client.batch_execute("INSERT INTO t VALUES (2)").unwrap();
-    let flags = ["--memory", "256MiB", "--peer-listen-addr", "127.0.0.1:0"];
-    let log = Node::try_start(&copy, &flags).map(drop).unwrap_err();
+    let log = Node::try_start(&copy, &FLAGS).map(drop).unwrap_err();
     assert!(log.contains("hears life 1 of n3 still, and this is life 2"), "{log}");
     assert!(log.contains("is a copy of one that is in use") && log.contains("out_of_the_cluster"), "{log}");
     client.batch_execute("INSERT INTO t VALUES (3)").unwrap();
     // When the node has ended it is not taken for it either.
     nodes.kill(2);
-    let log = Node::try_start(&copy, &flags).map(drop).unwrap_err();
+    let log = Node::try_start(&copy, &FLAGS).map(drop).unwrap_err();
     assert!(log.trim_end().ends_with("COPY"), "it says what to remove: {log}");
     nodes.restart(2);
     assert_eq!(count(&mut nodes.at(2).connect(), "t"), 3);
     nodes.kill(0);
     assert_eq!(count(&mut nodes.at(2).connect(), "t"), 3);
+}
+
+/// The node was not heard for a while, and its copy was taken for it; one peer has met the node since. When the copy finds out it tells the others, and they hear the node again.
+#[test]
+fn who_took_the_copy_for_the_node_hears_the_node_again() {
+    repeat_with("cluster::copies::who_took_the_copy_for_the_node_hears_the_node_again");
+    let scratch = Scratch::new();
+    // The fourth has no replica, so that nothing hangs on what the copy confirms.
+    let mut nodes = Nodes::found(scratch.path(), 4);
+    let copy = copy_of(&nodes.store(3), &scratch);
+    nodes.sleep(3);
+    let copy = Node::start(&copy, &FLAGS);
+    let signal = |name: &str| {
+        assert!(Command::new("kill").arg(name).arg(copy.pid().to_string()).status().unwrap().success());
+    };
+    let ups = |log: &str, node: u32| log.matches(&format!("event=\"n{node} at ")).count();
+    until("all have taken it for the node", || (1..=3).all(|node| ups(&copy.log(), node) > 0).then_some(()));
+    signal("-STOP");
+    nodes.kill(1);
+    nodes.restart(1);
+    nodes.wake(3);
+    let connected = |nodes: &Nodes, at: usize, query: &str| {
+        let query = format!("SELECT count(*) FROM timeball_internal.nodes WHERE state = 'connected' AND {query}");
+        nodes.at(at).connect().query_one(&query, &[]).unwrap().get::<_, i64>(0)
+    };
+    until("the second hears the node", || (connected(&nodes, 1, "node_id = '4'") == 1).then_some(()));
+    until("the first one does not", || {
+        let log = nodes.at(3).log();
+        log.contains("n1 at").then_some(()).filter(|()| log.contains("has seen life 2 of n4, and this is life 1"))
+    });
+    signal("-CONT");
+    until("the copy has found out", || copy.get("/health").contains("is a copy of one that is in use").then_some(()));
+    until("all hear the node", || {
+        let all = (0..3).all(|at| connected(&nodes, at, "node_id = '4'") == 1);
+        (all && connected(&nodes, 3, "node_id IN ('1', '2', '3')") == 3).then_some(())
+    });
+    // It is given no peers again, though it hears of a new one.
+    let before = copy.log().matches(" is connected").count();
+    nodes.join();
+    until("it has the new charter", || copy.log().contains("members=5").then_some(()));
+    until("the new one is there", || (connected(&nodes, 3, "node_id = '5'") == 1).then_some(()));
+    assert_eq!(copy.log().matches(" is connected").count(), before, "{}", copy.log());
+    copy.kill();
 }

@@ -50,6 +50,45 @@ pub enum Request {
     Serves,
     /// What keeps you from serving, if anything does?
     Ails,
+    /// Which process are you?
+    Life,
+    /// This process was one on a copy of the node's store, and has ended.
+    Disown(Life),
+}
+
+/// A process that runs, or ran, as a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// The cluster.
+    pub cluster: u64,
+    /// The node.
+    pub node: u32,
+    /// Its store.
+    pub store: u128,
+    /// Which life of it.
+    pub life: u64,
+    /// What it drew when it started.
+    pub start: u64,
+}
+
+impl Life {
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let Life { cluster, node, store, life, start } = self;
+        format!("{cluster:016x} {node} {store:032x} {life} {start:016x}")
+    }
+    /// From text. `None`: it is none.
+    pub fn of_text(text: &str) -> Option<Life> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let [cluster, node, store, life, start] = words[..] else { return None };
+        Some(Life {
+            cluster: u64::from_str_radix(cluster, 16).ok()?,
+            node: node.parse().ok()?,
+            store: u128::from_str_radix(store, 16).ok()?,
+            life: life.parse().ok()?,
+            start: u64::from_str_radix(start, 16).ok()?,
+        })
+    }
 }
 
 /// A store that is in no cluster.
@@ -186,6 +225,8 @@ impl Request {
             Request::Upgrade => "upgrade\n".to_owned(),
             Request::Serves => "serves\n".to_owned(),
             Request::Ails => "ails\n".to_owned(),
+            Request::Life => "life\n".to_owned(),
+            Request::Disown(life) => format!("disown {}\n", life.to_text()),
             Request::Holds(node) => format!("holds {node}\n"),
             Request::Sql(question) => format!("sql {question}\n"),
             Request::Leave(node) => format!("leave {node}\n"),
@@ -208,6 +249,7 @@ impl Request {
             "upgrade" => Some(Request::Upgrade),
             "serves" => Some(Request::Serves),
             "ails" => Some(Request::Ails),
+            "life" => Some(Request::Life),
             "found" => Charter::of_text(rest).map(Request::Found),
             other => {
                 let (word, rest) = other.split_once(' ')?;
@@ -215,6 +257,7 @@ impl Request {
                     "reserve" => u128::from_str_radix(rest, 16).ok().map(Request::Reserve),
                     "join" => Newcomer::of_text(rest).map(Request::Join),
                     "sql" => Some(Request::Sql(rest.to_owned())),
+                    "disown" => Life::of_text(rest).map(Request::Disown),
                     "holds" => rest.parse().ok().map(Request::Holds),
                     "leave" => rest.parse().ok().map(Request::Leave),
                     "replicas" => Replacement::of_text(rest).map(Request::Replicas),
@@ -369,6 +412,7 @@ mod tests {
     fn words_stay_what_they_are() {
         let newcomer = Newcomer { store: 9, oldest: 1, newest: 2, addr: "a:1".into(), locality: "zone=a".into() };
         let replacement = Replacement { range: 7, to: Some(4), from: None, asked_on: true };
+        let life = Life { cluster: 1, node: 2, store: 3, life: 4, start: 0xff };
         for (request, text) in [
             (Request::Hello, "hello\n"),
             (Request::Reserve(9), "reserve 00000000000000000000000000000009\n"),
@@ -383,6 +427,8 @@ mod tests {
             (Request::Upgrade, "upgrade\n"),
             (Request::Serves, "serves\n"),
             (Request::Ails, "ails\n"),
+            (Request::Life, "life\n"),
+            (Request::Disown(life), "disown 0000000000000001 2 00000000000000000000000000000003 4 00000000000000ff\n"),
         ] {
             assert_eq!((Request::of_bytes(text.as_bytes()), request.to_bytes()), (Some(request), text.into()));
         }
@@ -452,6 +498,7 @@ mod tests {
             b"parts x\n",
             b"parts 1 7\n",
             b"leave n\n",
+            b"disown 1 2 3 4\n",
             b"GET / HTTP/1.1\r\n\r\n",
         ] {
             assert_eq!((Request::of_bytes(garbage), Reply::of_bytes(garbage)), (None, None));

@@ -221,6 +221,8 @@ impl Founder {
                 Request::Status
                 | Request::Join(_)
                 | Request::Ails
+                | Request::Life
+                | Request::Disown(_)
                 | Request::Holds(_)
                 | Request::Sql(_)
                 | Request::Leave(_)

@@ -27,6 +27,7 @@
 mod beat;
 pub mod charter;
 pub mod control;
+mod copies;
 pub mod founding;
 mod halves;
 mod handover;
@@ -106,6 +107,8 @@ pub(crate) struct Inner<E> {
     pub answer: OnceLock<PeerAnswer>,
     /// Why nothing is served any more.
     pub broken: Mutex<Option<String>>,
+    /// Held by who finds out whether this store is a copy.
+    pub judging: Mutex<()>,
     /// Why this node is none of the cluster's any more, if that is why.
     pub removed: OnceLock<String>,
     /// What other nodes said last that keeps them from serving.

@@ -91,6 +91,7 @@ impl<E: Engine> ClusterNode<E> {
             stopping: AtomicBool::new(false),
             answer: OnceLock::new(),
             broken: Mutex::new(None),
+            judging: Mutex::default(),
             removed: OnceLock::new(),
             ailing: Mutex::default(),
             sql_addr: OnceLock::new(),
@@ -161,8 +162,10 @@ fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Tr
     let shared = Arc::downgrade(inner);
     let report = Arc::new(move |event: &transport::Event| {
         log_event(event);
-        if let (transport::Event::Copy { node, .. }, Some(inner)) = (event, shared.upgrade()) {
-            inner.is_a_copy(*node);
+        if let transport::Event::Copy { node, refusal: transport::Refusal::Alive { known, .. } } = event
+            && let Some(inner) = shared.upgrade()
+        {
+            inner.is_a_copy(*node, *known);
         }
     });
     let options = transport::Options { seed: super::founding::draw(), report, ..transport::Options::default() };
@@ -177,6 +180,11 @@ fn answer<E: Engine>(asked: &Weak<Inner<E>>, founder: &Founder, request: &[u8]) 
     let reply = match Request::of_bytes(request) {
         Some(Request::Status) => Reply::Ok(info::status_text(&inner)),
         Some(Request::Join(newcomer)) => inner.join(&newcomer),
+        Some(Request::Life) => inner.own_life().map_or_else(
+            || Reply::Later("it hears no other node of its cluster now".to_owned()),
+            |life| Reply::Ok(life.to_text()),
+        ),
+        Some(Request::Disown(life)) => inner.disown(&life),
         Some(Request::Holds(node)) => inner.holds(node),
         Some(Request::Ails) => Reply::Ok(if inner.is_full(0) { FULL.to_owned() } else { String::new() }),
         Some(Request::Sql(question)) => match inner.answer.get().and_then(|answer| answer(&question)) {

@@ -276,6 +276,9 @@ impl<E: Engine> Inner<E> {
         if let Err(why) = charter.is_known() {
             return self.dismissed(&why);
         }
+        if self.removed.get().is_some() {
+            return;
+        }
         self.member.set_nodes(nodes(&charter));
         self.member.set_version(charter.version);
         if let Some(transport) = self.transport.get() {
@@ -283,24 +286,15 @@ impl<E: Engine> Inner<E> {
             if let Err(error) = transport.set_peers(peers(&charter, node)) {
                 crate::log::error("a peer has no connections", &[("cause", &error)]);
             }
+            if self.removed.get().is_some() {
+                // Meanwhile: who was dismissed has no peers (`copies`).
+                let _ = transport.set_peers(Vec::new());
+            }
         }
-    }
-
-    /// A peer goes on hearing another process as this node: the store is a copy, and must not be heard, now or after the other one has gone (0188).
-    pub(super) fn is_a_copy(&self, told_by: u32) {
-        let why = match self.founder.mark_copy(self.node, told_by) {
-            Ok(why) => why,
-            Err(error) => format!("n{} runs elsewhere, and this store is a copy of its ({error})", self.node),
-        };
-        if let Some(transport) = self.transport.get() {
-            // It asks no more: when the other one ends it must not be taken for it.
-            let _ = transport.set_peers(Vec::new());
-        }
-        self.dismissed(&why);
     }
 
     /// It serves nothing any more, until it is started again, as another node or by another program.
-    fn dismissed(&self, why: &str) {
+    pub(super) fn dismissed(&self, why: &str) {
         crate::log::error("out_of_the_cluster", &[("cause", &why)]);
         let _ = self.removed.set(why.to_owned());
         self.broken.lock().get_or_insert(why.to_owned());

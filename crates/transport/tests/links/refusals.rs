@@ -203,6 +203,31 @@ fn a_later_life_comes_after_the_earlier_one_has_ended() {
     assert_eq!(later.count(|e| matches!(e, Event::Copy { .. })), 0);
 }
 
+/// A peer met the copy first, and refuses the node; when the copy has said that it was one, and ended, it is heard.
+#[test]
+fn who_took_a_copy_for_the_node_is_told() {
+    let (one, two, three) = (bind(), bind(), bind());
+    let addr = |listener: &std::net::TcpListener| listener.local_addr().unwrap().to_string();
+    let (one_addr, two_addr, copy_addr) = (addr(&one), addr(&two), addr(&three));
+    let one = TestNode::start(identity(1), one, vec![peer(2, &copy_addr)]);
+    let copy = Identity { incarnation: 2, start: 0xb, ..identity(2) };
+    let copy = TestNode::start(copy, three, vec![peer(1, &one_addr)]);
+    one.wait_up(2);
+    one.transport.set_peers(vec![peer(2, &two_addr)]).unwrap();
+    let two = TestNode::start(Identity { start: 0xa, ..identity(2) }, two, vec![peer(1, &one_addr)]);
+    let why = Refusal::Incarnation { node: 2, known: 2, named: 1 };
+    two.expect("it is refused", |e| matches!(e, Event::RefusedAtDial { node: 1, refusal, .. } if *refusal == why));
+    assert!(!one.transport.disown(2, store_of(2), 2, 0xc), "nobody of that draw was seen");
+    assert!(!one.transport.disown(2, 1, 2, 0xb), "another store's");
+    assert!(one.transport.disown(2, store_of(2), 2, 0xb));
+    two.wait_up(1);
+    one.wait_up(2);
+    // The copy goes on trying, and is not let in.
+    let why = Refusal::Copy { node: 2, known: 0xa, named: 0xb };
+    copy.expect("it is refused", |e| matches!(e, Event::RefusedAtDial { node: 1, refusal, .. } if *refusal == why));
+    assert_eq!(one.link(2).seen, Some((1, "test".into())));
+}
+
 /// What a process said before it died is still being read, slowly, when its next life comes: that is no copy.
 #[test]
 fn a_later_life_beside_a_slow_reader_of_the_earlier_one() {
