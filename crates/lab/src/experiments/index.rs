@@ -72,10 +72,12 @@ pub(super) fn text(dir: &Path) -> String {
         let command = format!("`timeball lab {}`", experiment.name());
         experiments.row([command.into(), experiment.about().into()]);
     }
+    let items = ITEMS.len();
     format!(
         "{TITLE}\n\n\
-         Each line is a table or a figure of a document that Timeball was built from: what the document prints (or its sentence, where it prints no\n\
-         number), what was found here, and whether the two say the same. {counted}; {open} were not run yet.\n\n\
+         Each line is a table, a figure or a sentence of a document that Timeball was built from: what the document prints (or its sentence, where it\n\
+         prints no number), what was found here, and whether the two say the same. An item has several lines where it says several things, or where both\n\
+         formulas and a simulation speak of it. {items} items; of the lines {counted}; {open} items were not run yet.\n\n\
          `timeball lab NAME` repeats one, `timeball lab index` writes this page anew. `--full` takes the sizes of the document, `--resume` goes on where an\n\
          interrupted run stopped. Pages say machine, date, commit and command, what of them is the product's code, and how the opponents are set.\n\n\
          {}\n## Commands\n\n{}",

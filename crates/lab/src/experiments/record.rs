@@ -117,6 +117,12 @@ impl Record {
         Ok(Record { path, file, measured, took_s, begun })
     }
 
+    /// Why a program of this commit does not go on with it: one page would be of two programs.
+    pub fn is_of_another_commit(&self, here: &Provenance) -> LabError {
+        let reason = format!("it was begun at {}, this is {}", self.begun.commit, here.commit);
+        LabError::Resume { path: self.path.clone(), reason }
+    }
+
     /// A point was measured.
     pub fn add(&mut self, point: &str, values: Values, took_s: f64) -> Result<(), LabError> {
         let failed = |error| LabError::File { path: self.path.clone(), error };

@@ -55,7 +55,7 @@ impl Options {
 }
 
 /// Seeds of points differ, and do not depend on the order in which they are measured (FNV-1a).
-fn seed_of(seed: u64, point: &str) -> u64 {
+pub(super) fn seed_of(seed: u64, point: &str) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     point.bytes().chain(seed.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, hash)
 }
@@ -90,10 +90,16 @@ pub fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<PathBuf,
         Record::is_finished(&options.out, experiment.as_ref())?;
     }
     let mut record = Record::open(&options.out, experiment.name(), scope, begin == Begin::Resume)?;
+    let here = Provenance::here();
+    let points = experiment.points(scope);
+    let is_whole = points.iter().all(|point| record.measured.0.contains_key(&point.name));
+    if !is_whole && record.begun.commit != here.commit {
+        return Err(record.is_of_another_commit(&here));
+    }
     measure(experiment.as_ref(), scope, &options.ground, &mut record, &mut progress)?;
     let report = experiment.report(&record.measured, scope);
     files(&options.out, experiment.as_ref(), &report)?;
-    let (begun, here) = (&record.begun, Provenance::here());
+    let begun = &record.begun;
     let commit = match begun.commit == here.commit {
         true => here.commit,
         false => format!("{}; the page was written at {}", begun.commit, here.commit),

@@ -81,6 +81,26 @@ fn a_run_of_another_seed_is_not_gone_on_with() {
 }
 
 #[test]
+fn a_run_of_another_commit_is_not_gone_on_with() {
+    let folder = Folder::new("commit");
+    let name = "clock-rsm-model";
+    run(&options(name, &folder.0, false), |_| {}).unwrap();
+    let file = folder.0.join(format!("{name}.points.tsv"));
+    let whole = fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<String> = whole.split_inclusive('\n').map(str::to_owned).collect();
+    let (place, _) = lines[1].rsplit_once('\t').unwrap();
+    lines[1] = format!("{place}\t0123456789\n");
+    // All points are there: the page says both.
+    fs::write(&file, lines.concat()).unwrap();
+    let page = fs::read_to_string(run(&options(name, &folder.0, true), |_| {}).unwrap()).unwrap();
+    assert!(page.contains("0123456789; the page was written at "), "{page}");
+    fs::write(&file, lines[..3].concat()).unwrap();
+    let error = run(&options(name, &folder.0, true), |_| {}).unwrap_err();
+    assert!(matches!(&error, LabError::Resume { .. }) && error.to_string().contains("0123456789"), "{error}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), lines[..3].concat(), "it is as it was");
+}
+
+#[test]
 fn what_an_interrupted_run_left_is_not_thrown_away_unasked() {
     let folder = Folder::new("unfinished");
     let name = "clock-rsm-model";

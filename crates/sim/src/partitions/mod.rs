@@ -142,6 +142,8 @@ pub struct Ended {
 pub struct Uncertain {
     /// Uncertain versions that it met, each of which moved its snapshot up.
     pub met: u64,
+    /// The most that it met between two begins.
+    pub met_at_once_max: u64,
     /// How often its snapshot could not move, as something that it had read was changed since: it began anew.
     pub began_anew: u64,
 }

@@ -23,8 +23,8 @@ pub(super) enum Standing {
     Ended(bool),
 }
 
-/// So often SQL repeats a statement before it leaves that to its client.
-const ATTEMPTS_MAX: u64 = 50;
+/// So often SQL tries a statement before it leaves that to its client (`sql::session`'s `STATEMENT_ATTEMPTS_MAX`, which is not within reach from here).
+pub(super) const ATTEMPTS_MAX: u64 = 50;
 /// Rows of one answer, at most: a block has fewer.
 const ROWS_MAX: usize = 1_000;
 
@@ -97,6 +97,7 @@ impl Session {
     fn begins_anew(&mut self, done: &Result<(), TxnError>) -> bool {
         let met = self.txn.as_ref().map_or(0, |txn| txn.stats().uncertainty_restarts);
         self.uncertain.met += met;
+        self.uncertain.met_at_once_max = self.uncertain.met_at_once_max.max(met);
         let may = self.uncertain.began_anew + 1 < ATTEMPTS_MAX;
         let anew = may && met > 0 && self.task.writes.is_empty() && matches!(done, Err(TxnError::Restart { .. }));
         if anew {

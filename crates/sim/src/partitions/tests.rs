@@ -136,3 +136,26 @@ fn reads_that_met_uncertain_versions_are_whole() {
         assert!(verdict.is_good(), "{uncertainty:?}: {verdict}");
     }
 }
+
+/// What cannot be read in one snapshot, as it is changed all the time, is tried as often as SQL tries a statement, and given up then.
+#[test]
+fn a_read_that_cannot_end_is_given_up() {
+    let reads = Shape::ReadRounds { items: 8, block: 8, partitions: 2, rounds: 20 };
+    let updates = Shape::Update { items: 8, writes: 1, partitions: 1 };
+    let setup = setup(Protocol::Ratchet, 2, vec![reads, updates.clone(), updates.clone(), updates]);
+    let model = Model { cores: 4, message_us: 5, sync_us: (60, 300), ..setup.model.clone() };
+    let setup = Setup {
+        consistency: node::Consistency::Hybrid,
+        uncertainty: node::Uncertainty::Static(500_000),
+        clients_each: 4,
+        pause_us: 1_000,
+        length_ns: 1_000_000_000,
+        model,
+        ..setup
+    };
+    let ended = measure(setup).unwrap().ended;
+    let given_up: Vec<_> = ended.iter().filter(|e| e.kind == Kind::Read && !e.committed).collect();
+    assert!(!given_up.is_empty());
+    assert!(given_up.iter().all(|e| e.uncertain.began_anew + 1 == super::session::ATTEMPTS_MAX), "{given_up:?}");
+    assert!(ended.iter().all(|e| e.uncertain.met_at_once_max <= 2), "each of two partitions once");
+}

@@ -25,6 +25,8 @@ const FIVE: &[usize] = &[0, 1, 2, 3, 4];
 /// Leaders of figures 3.1 to 3.8, as positions in either.
 const CA: usize = 0;
 const VA: usize = 1;
+/// Clocks are at most so far from true time, nanoseconds: ours, the document says NTP with a public server nearby.
+const CLOCK_NS: u64 = 2 * MS;
 /// Steps of a distribution.
 const QUANTILES: u32 = 100;
 
@@ -113,7 +115,7 @@ impl Experiment for ClockRsmLatency {
         let mut points = Vec::new();
         let mut add = |protocol: Protocol, sites: &'static [usize], leader: usize, only: Option<usize>| {
             points.push(Point::new(name(protocol, sites, leader, only), move |seed| {
-                let setup = Setup { sites, only, ramp_up_ns: 1_000 * MS, length_ns, seed };
+                let setup = Setup { sites, only, ramp_up_ns: 1_000 * MS, length_ns, clock_ns: CLOCK_NS, seed };
                 Ok(numbers(sites, &protocol.run(&setup, leader)))
             }));
         };
@@ -139,11 +141,11 @@ impl Experiment for ClockRsmLatency {
 #[cfg(test)]
 mod tests {
     use super::world::{Command, MS, Outcome, Setup, run};
-    use super::{CA, ClockRsm, FIVE, PROTOCOLS, Protocol, THREE, VA};
+    use super::{CA, CLOCK_NS, ClockRsm, FIVE, Mencius, PROTOCOLS, Protocol, THREE, VA};
     use crate::experiments::clock_rsm_model::formulas::{Group, mean};
 
     fn setup(sites: &'static [usize], only: Option<usize>, seed: u64) -> Setup {
-        Setup { sites, only, ramp_up_ns: 1_000 * MS, length_ns: 2_000 * MS, seed }
+        Setup { sites, only, ramp_up_ns: 1_000 * MS, length_ns: 2_000 * MS, clock_ns: CLOCK_NS, seed }
     }
 
     /// All replicas executed the same, as far as each came, and each command once.
@@ -176,6 +178,27 @@ mod tests {
             replica
         };
         assert!(!is_one_order(&run(&setup(FIVE, None, 1), unstable)));
+    }
+
+    /// Who skips a slot that its owner may use yet executes later ones first.
+    #[test]
+    fn who_skips_a_slot_too_many_is_found_out() {
+        let hasty = |me| {
+            let mut replica = Mencius::new(me, FIVE.len());
+            replica.hasty = true;
+            replica
+        };
+        assert!(!is_one_order(&run(&setup(FIVE, None, 1), hasty)));
+    }
+
+    /// A command comes to clocks that have not reached its stamp (algorithm 3, line 8): the order holds, and it takes longer.
+    #[test]
+    fn clocks_that_are_farther_apart_than_a_link_cost_time_and_no_order() {
+        let outcome = |clock_ns| Protocol::ClockRsm.run(&Setup { clock_ns, ..setup(FIVE, None, 1) }, CA);
+        let (near, apart) = (outcome(CLOCK_NS), outcome(300 * MS));
+        let longest = |outcome: &Outcome| outcome.took_ns.iter().flatten().copied().max().unwrap();
+        assert!(apart.executed.iter().all(|executed| executed.len() > 500) && is_one_order(&apart));
+        assert!(longest(&apart) > longest(&near) + 100 * MS, "{} {}", longest(&near), longest(&apart));
     }
 
     #[test]

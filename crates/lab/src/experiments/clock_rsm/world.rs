@@ -17,8 +17,6 @@ const PAUSE_NS: u64 = 80 * MS;
 const CLIENTS: usize = 40;
 /// A message takes so much more than half a round trip, or less, of a million: ours, the document prints no jitter.
 const JITTER_PPM: u64 = 20_000;
-/// Clocks are at most so far from true time, nanoseconds: ours, the document says NTP with a public server nearby.
-const CLOCK_NS: u64 = 2 * MS;
 /// What clocks show is counted from here, nanoseconds: none shows less than zero.
 const EPOCH_NS: u64 = 1_000 * MS;
 
@@ -70,6 +68,8 @@ pub struct Setup {
     pub ramp_up_ns: u64,
     /// Counted, nanoseconds.
     pub length_ns: u64,
+    /// Clocks are at most so far from true time, nanoseconds; less than [`EPOCH_NS`].
+    pub clock_ns: u64,
     /// Of all choices.
     pub seed: u64,
 }
@@ -182,7 +182,7 @@ pub fn run<R: Replica>(setup: &Setup, of: impl Fn(usize) -> R) -> Outcome {
         agenda: Agenda::new(0),
         replicas: (0..sites).map(of).collect(),
         group: Group::at(setup.sites),
-        offsets_ns: (0..sites).map(|_| EPOCH_NS - CLOCK_NS + rng.below(2 * CLOCK_NS + 1)).collect(),
+        offsets_ns: (0..sites).map(|_| EPOCH_NS - setup.clock_ns + rng.below(2 * setup.clock_ns + 1)).collect(),
         rng,
         arrives_ns: vec![vec![0; sites]; sites],
         asked: (0..clients as u64).map(|client| (Command(client), 0)).collect(),
