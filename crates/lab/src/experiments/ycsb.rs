@@ -103,7 +103,7 @@ fn sizes(size: Size) -> Sizes {
     let seconds = Duration::from_secs;
     match size {
         Size::Quick => Sizes { rows: 300, workers: 3, rounds: 1, ramp_up: seconds(0), duration: seconds(1) },
-        Size::Usual => Sizes { rows: 10_000, workers: 24, rounds: 4, ramp_up: seconds(2), duration: seconds(8) },
+        Size::Usual => Sizes { rows: 10_000, workers: 24, rounds: 4, ramp_up: seconds(1), duration: seconds(7) },
         // The document's TPC-C ran for half an hour; its YCSB was small.
         Size::Full => Sizes { rows: 100_000, workers: 48, rounds: 4, ramp_up: seconds(60), duration: seconds(1_800) },
     }
