@@ -175,7 +175,7 @@ fn formula(group: &Group, protocol: Protocol, figure: &Figure<'_>, at: usize) ->
 
 fn names(sites: impl Iterator<Item = usize>) -> String {
     let all: Vec<&str> = sites.map(|at| SITES[at]).collect();
-    if all.is_empty() { "no site".into() } else { all.join(", ") }
+    if all.is_empty() { "none".into() } else { all.join(", ") }
 }
 
 /// Figures 3.1 and 3.2, sentence by sentence: Clock-RSM against the others, Mencius-bcast's 95th percentile, and Paxos-bcast against Mencius-bcast.
@@ -194,7 +194,7 @@ fn five_verdicts(figure: Figure<'_>, item: &'static str) -> [Verdict; 3] {
             item,
             document: "Clock-RSM is lower at all sites but the leader and lower than Mencius-bcast everywhere; its highest latency and its mean are the lowest".into(),
             ours: format!(
-                "simulated: not lower than both Paxos at {}, nor than Mencius-bcast at {}; highest {:.0} against {:.0} ms, mean {:.0} against {:.0} (Paxos-bcast) and {:.0} (Mencius-bcast)",
+                "simulated: sites at which it is not lower than both Paxos: {}, than Mencius-bcast: {}; highest {:.0} against {:.0} ms, mean {:.0} against {:.0} (Paxos-bcast) and {:.0} (Mencius-bcast)",
                 names(sites().filter(|at| rsm[*at] >= least(*at))),
                 names(sites().filter(|at| rsm[*at] >= mencius[*at])),
                 highest(&rsm),
