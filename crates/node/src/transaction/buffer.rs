@@ -64,14 +64,21 @@ const RUN_SHIFT_MAX: usize = 16;
 const LEAD_BYTES: usize = 8;
 
 /// A vector of so many writes grows by this factor, and no more by two: what a transaction of a million writes took was mostly copied and touched anew each
-/// time that it doubled, and once more as the writes of its indexes were put together. What is not touched takes addresses and no memory.
+/// time that it doubled, and once more as the writes of its indexes were put together. What is not touched takes addresses and no memory, where the system
+/// promises more than there is: beyond so many writes more it doubles again.
 const GROWN_WRITES: usize = 16 << 10;
 const GROWTH: usize = 8;
+const GROWN_BY_WRITES_MAX: usize = 1 << 20;
+
+/// Room for so many more where there is none.
+fn grown_by(held: usize) -> usize {
+    ((GROWTH - 1) * held).min(GROWN_BY_WRITES_MAX.max(held))
+}
 
 fn append(writes: &mut Vec<Write>, write: Write) {
     let held = writes.len();
     if held == writes.capacity() && held >= GROWN_WRITES {
-        writes.reserve_exact((GROWTH - 1) * held);
+        writes.reserve_exact(grown_by(held));
     }
     writes.push(write);
 }
@@ -479,6 +486,14 @@ fn limit(what: &'static str, bytes: usize, limit: usize) -> Result<(), TxnError>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// All that one transaction may write had addresses for eight times as much.
+    #[test]
+    fn what_is_large_doubles() {
+        assert_eq!(grown_by(GROWN_WRITES), 7 * GROWN_WRITES);
+        assert_eq!(grown_by(1 << 18), GROWN_BY_WRITES_MAX);
+        assert_eq!(grown_by(8 << 20), 8 << 20);
+    }
 
     /// What the buffer means: a map, with copies of it at the marks.
     type Model = BTreeMap<Vec<u8>, (Option<Vec<u8>>, u64)>;

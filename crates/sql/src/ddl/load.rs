@@ -90,14 +90,14 @@ impl Part {
     }
 
     /// Takes an entry; gives by how much the run grew.
-    fn push(&mut self, key: Bytes, value: Bytes) -> usize {
+    fn push(&mut self, key: Bytes, value: Bytes, sort_bytes_max: usize) -> usize {
         if self.sorter.is_none() && self.last().is_none_or(|last| key > *last) {
             let bytes = key.len() + value.len() + ENTRY_BYTES;
             self.run_bytes += bytes;
             self.run.push((key, value));
             return bytes;
         }
-        self.sorter.get_or_insert_default().push(&key, &value);
+        self.sorter.get_or_insert_with(|| Sorter::within(sort_bytes_max)).push(&key, &value);
         0
     }
 }
@@ -230,7 +230,8 @@ impl Loader {
     fn not_few(&mut self, db: &Database) -> Result<(), SqlError> {
         self.bytes = 0;
         let others = self.parts.iter_mut().filter(|part| !part.ascends);
-        others.for_each(|part| part.sorter = Some(Sorter::default()));
+        let bytes_max = sort_bytes_max(db.options.memory_bytes);
+        others.for_each(|part| part.sorter = Some(Sorter::within(bytes_max)));
         self.few.take().into_iter().flatten().try_for_each(|(row, value)| self.distribute(db, row, value))
     }
 
@@ -239,7 +240,7 @@ impl Loader {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a row that belongs to no index of the load"));
         };
         let part = &mut self.parts[at];
-        self.bytes += part.push(row, value);
+        self.bytes += part.push(row, value, sort_bytes_max(db.options.memory_bytes));
         if part.sorter.is_some() {
             self.bound_sorters(db)?;
         }

@@ -6,7 +6,7 @@
 //!                                           what is left in memory ───┘
 //! ```
 //!
-//! 1. In memory are at most [`SORT_BYTES_MAX`] of entries (the two vectors that hold them have addresses for that each, or twice that), and while runs are merged
+//! 1. In memory are at most [`SORT_BYTES_MAX`] of entries (the two vectors that hold them have addresses for what its user lets it hold, each, or twice that), and while runs are merged
 //!    [`READ_BYTES`] for each of at most [`RUNS_MAX`], or one entry where that is larger.
 //! 2. The order is that of the keys; entries of equal keys stand beside each other, in no particular order.
 //! 3. More runs become one: those that were joined as often as each other, so that an entry is written again no more often than the logarithm of
@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 
 /// Bytes of entries that are sorted in memory before they go to scratch space.
 pub const SORT_BYTES_MAX: usize = 64 << 20;
-/// A vector of entries that has grown so large gets room for [`SORT_BYTES_MAX`]: to copy it each time that it doubles costs more than addresses for what
+/// A vector of entries that has grown so large gets room for all that it may hold ([`Sorter::within`]): to copy it each time that it doubles costs more than addresses for what
 /// is never touched. Bytes.
 const GROWN_BYTES: usize = 2 << 20;
 /// Bytes read at once from each run.
@@ -49,6 +49,8 @@ struct Place {
 pub(super) struct Sorter {
     arena: Vec<u8>,
     places: Vec<Place>,
+    /// Whoever uses it spills it when it holds so much.
+    bytes_max: usize,
     /// Of what was written from memory, of what was joined of that, and so on.
     levels: Vec<Level>,
     entries: u64,
@@ -86,9 +88,9 @@ fn lead(key: &[u8]) -> u64 {
 }
 
 /// Has room for so many more in a vector of entries.
-fn reserve<T>(entries: &mut Vec<T>, more: usize) {
+fn reserve<T>(entries: &mut Vec<T>, more: usize, bytes_max: usize) {
     let (size, held) = (size_of::<T>(), entries.len());
-    let room = SORT_BYTES_MAX / size;
+    let room = bytes_max / size;
     if entries.capacity() - held < more && held * size >= GROWN_BYTES && held + more <= room {
         entries.reserve_exact(room - held);
     }
@@ -115,6 +117,11 @@ fn key_of(entry: &[u8]) -> &[u8] {
 }
 
 impl Sorter {
+    /// One that is spilled when it holds so many bytes, or before.
+    pub fn within(bytes_max: usize) -> Sorter {
+        Sorter { bytes_max: bytes_max.min(SORT_BYTES_MAX), ..Sorter::default() }
+    }
+
     /// Bytes of entries in memory.
     pub fn bytes(&self) -> usize {
         self.arena.len() + self.places.len() * size_of::<Place>()
@@ -123,8 +130,8 @@ impl Sorter {
     /// Adds an entry. Keys and values are as large as the layers below allow: 16 bits and 32 bits of length.
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         let place = Place { lead: lead(key), at: self.arena.len() as u32 };
-        reserve(&mut self.arena, HEADER_BYTES + key.len() + value.len());
-        reserve(&mut self.places, 1);
+        reserve(&mut self.arena, HEADER_BYTES + key.len() + value.len(), self.bytes_max);
+        reserve(&mut self.places, 1, self.bytes_max);
         self.arena.extend_from_slice(&(key.len() as u16).to_le_bytes());
         self.arena.extend_from_slice(&(value.len() as u32).to_le_bytes());
         self.arena.extend_from_slice(key);
