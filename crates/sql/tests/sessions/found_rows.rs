@@ -103,3 +103,24 @@ fn many_waits_are_one_repetition() {
     let found = waiter.join().expect("the waiter");
     assert_eq!(found, ["1|2", "2|3", "3|4", "4|5", "5|6", "6|6", "12"]);
 }
+
+/// A row that is newer than what SKIP LOCKED reads, and is another one now, is not held afterwards.
+#[test]
+fn what_was_passed_over_is_not_held() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b, mut c) = (tables(&db), session(&db), session(&db));
+    run(&mut a, "SELECT pg_advisory_lock(1)");
+    run(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT count(*) FROM b");
+    let waiter = thread::spawn(move || {
+        let asked = TAKE.replace("WHERE", ", pg_advisory_xact_lock(1) l WHERE");
+        let found = run(&mut b, &format!("{asked} LIMIT 1 FOR UPDATE OF a SKIP LOCKED"));
+        (b, found)
+    });
+    assert!(waits(&mut c, &waiter));
+    run(&mut c, "UPDATE a SET v = 200 WHERE id = 1");
+    run(&mut a, "SELECT pg_advisory_unlock(1)");
+    let (_b, found) = waiter.join().expect("the waiter");
+    assert_eq!(found, ["2|2"]);
+    assert_eq!(state_of(&mut a, "SELECT 1 FROM a WHERE id = 2 FOR UPDATE NOWAIT"), "55P03");
+    assert_eq!(state_of(&mut a, "SELECT 1 FROM a WHERE id = 1 FOR UPDATE NOWAIT"), "00000");
+}
