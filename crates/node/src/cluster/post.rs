@@ -90,7 +90,7 @@ impl<E: Engine> Core<E> {
             match ahead_ns {
                 0 => drop(self.post.accuse.remove(&from)),
                 gap if self.post.accuse.len() < PEERS_MAX || self.post.accuse.contains_key(&from) => {
-                    drop(self.post.accuse.insert(from, (gap, now.now_ns)))
+                    self.post.accuse.insert(from, (gap, now.now_ns));
                 }
                 _ => {}
             }
