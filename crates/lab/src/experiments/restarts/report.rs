@@ -251,8 +251,8 @@ impl Numbers<'_> {
                 ours: format!(
                     "apart, from {from} to {to} {what}: restarts per 1000 reads {}; read p50 {:.0} to {:.0} % less with dynamic bounds",
                     self.ends(dimension),
-                    first(&saved),
-                    last(&saved)
+                    rounded(first(&saved)),
+                    rounded(last(&saved))
                 ),
                 stand,
             });
@@ -335,7 +335,7 @@ impl Numbers<'_> {
         // Each of the others against one region: between two and three the sentence says nothing.
         let more = fewer[1..].iter().all(|others| others.minus(&fewer[0]).is_above_zero());
         let faster = p95[1..].iter().all(|others| *others > p95[0]);
-        let percent = |all: &[f64]| together(all.iter().map(|percent| format!("{percent:.0}")));
+        let percent = |all: &[f64]| together(all.iter().map(|percent| format!("{:.0}", rounded(*percent))));
         let level = is_level(&updates);
         Verdict {
             item: "000 section 5.3, regions",
@@ -387,6 +387,11 @@ const LEVEL: f64 = 0.1;
 fn is_level(all: &[f64]) -> bool {
     let least = all.iter().copied().fold(f64::INFINITY, f64::min);
     all.iter().all(|one| *one <= least * (1.0 + LEVEL))
+}
+
+/// To a whole number, of which none is -0.
+fn rounded(number: f64) -> f64 {
+    number.round() + 0.0
 }
 
 fn ms(us: u64) -> f64 {
@@ -504,8 +509,9 @@ pub(super) fn report(measured: &Measured) -> Report {
         (
             "links, clocks, machines",
             format!(
-                "one way {} ms in a region and {} between, up to 10 % more; clocks state an error of {ERROR_US} µs and half of what is between them (static offset and skew: of the greatest skew); four cores at 5 µs a message, syncs of 60 to 300 µs: none is saturated",
+                "one way {} ms in a region ({} where nodes vary) and {} between, up to 10 % more; clocks state an error of {ERROR_US} µs and half of what is between them (static offset and skew: of the greatest skew); four cores at 5 µs a message, syncs of 60 to 300 µs: none is saturated",
                 REGION_US as f64 / 1e3,
+                together(Dimension::Nodes.cases(Mode::Static).iter().map(|case| ms(case.link_us).to_string())),
                 BETWEEN_US as f64 / 1e3
             ),
         ),
