@@ -284,8 +284,16 @@ impl<'a> Change<'a> {
         }
         self.own.remove_relation(id);
         self.snapshot.remove_relation(id);
-        self.txn.with(|t| t.overwrite(Bytes::copy_from_slice(&key::object(key::STATISTICS, id)), None))?;
+        self.forget_statistics(id)?;
         Ok(self.delete(key::RELATIONS, id)?)
+    }
+
+    /// From the moment this transaction commits nothing is known of a table's contents.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn forget_statistics(&mut self, id: Oid) -> Result<(), SqlError> {
+        Ok(self.txn.with(|t| t.overwrite(Bytes::copy_from_slice(&key::object(key::STATISTICS, id)), None))?)
     }
 
     /// Adds a schema, or renames one: then whatever went by its name ends.

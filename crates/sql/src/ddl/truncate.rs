@@ -1,4 +1,4 @@
-//! TRUNCATE: the table's data moves to fresh, empty index ids; what was there is garbage.
+//! TRUNCATE: the table's data moves to fresh, empty index ids; what was there is garbage, and what was known of it is forgotten.
 
 use super::Run;
 use crate::catalog::{Oid, Table};
@@ -53,6 +53,9 @@ impl Run<'_> {
     fn empty(&mut self, mut table: Table) -> Result<(), SqlError> {
         self.renew_ids(&mut table)?;
         self.fresh.push(table.id);
+        self.touch().forget_statistics(table.id)?;
+        // Not only from the commit on: this transaction goes on with a table that is empty. After a rollback they are read again soon.
+        self.statement.backend.sessions.statistics.emptied(table.id, self.db.kv.monotonic_us());
         self.put_table(table)
     }
 

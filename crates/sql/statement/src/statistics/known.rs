@@ -135,6 +135,13 @@ impl Known {
         self.counter(table).swap(0, Ordering::Relaxed)
     }
 
+    /// A table is being emptied: nothing is known of it until it is looked at again, which may be soon.
+    pub fn emptied(&self, table: Oid, now_us: i64) {
+        self.put(table, None, now_us);
+        self.looks.lock().remove(&table);
+        self.begin(table);
+    }
+
     fn rests(&self, table: Oid, now_us: i64) -> bool {
         self.looks.lock().get(&table).is_some_and(|look| now_us.saturating_sub(look.ended_us) < look.rest_us)
     }
@@ -263,6 +270,22 @@ mod tests {
             assert_eq!(rests_s(table, found(100, 150, 50)), Some(300));
         }
         assert_eq!([0; 5].map(|_| rests_s(6, None)), [10, 20, 40, 80, 80].map(Some));
+    }
+
+    #[test]
+    fn a_table_that_is_emptied_is_not_known_and_does_not_rest() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        known.put(7, rows(1_000_000), kv.monotonic_us());
+        known.written(7, 1_000_000);
+        let written = known.begin(7);
+        let found = Found { rows_before: 1_000_000, rows: 1_000_000, written, took_us: 10_000_000 };
+        known.ended(7, kv.monotonic_us(), Some(found));
+        known.written(7, 1000);
+        let before = known.epoch();
+        known.emptied(7, kv.monotonic_us());
+        assert!(known.of(&kv, 7).is_none() && known.epoch() != before && !known.is_due(&kv, 7));
+        known.written(7, CHANGED_ROWS);
+        assert!(known.is_due(&kv, 7));
     }
 
     #[test]
