@@ -57,10 +57,10 @@ fn value(ty: &SqlType) -> BoxedStrategy<Value> {
         .boxed(),
         SqlType::Char(length) => {
             let length = *length as usize;
-            "[ab ]{0,4}".prop_map(move |text| Value::Text(format!("{text:length$}").into())).boxed()
+            "[ab é€\u{10FFFF}]{0,4}".prop_map(move |text| Value::Text(format!("{text:length$}").into())).boxed()
         }
         SqlType::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
-        _ => "[ab ]{0,3}".prop_map(|text| Value::Text(text.into())).boxed(),
+        _ => "[ab é€\u{10FFFF}]{0,4}".prop_map(|text| Value::Text(text.into())).boxed(),
     };
     prop_oneof![1 => Just(Value::Null), 8 => some].boxed()
 }
@@ -112,6 +112,13 @@ fn resolved(name: &str, ty: &SqlType) -> &'static Function {
     of.next().expect("it is there")
 }
 
+/// LIKE or NOT LIKE over the column of a place.
+fn like(place: usize, negated: bool, pattern: Expr) -> Expr {
+    let ty = compared_as(&TYPES[place % TYPES.len()]);
+    let function = resolved(if negated { "!~~" } else { "~~" }, &ty);
+    Expr::Call { function, args: vec![*column(place), pattern], types: vec![ty, SqlType::Text], ty: SqlType::Bool }
+}
+
 /// A condition of which all parts can be tests.
 fn condition() -> impl Strategy<Value = Expr> {
     let count = TYPES.len();
@@ -147,13 +154,10 @@ fn condition() -> impl Strategy<Value = Expr> {
     let is_null =
         (0..2 * count, any::<bool>()).prop_map(|(place, negated)| Expr::IsNull { expr: column(place), negated });
     let texts: Vec<usize> = (0..2 * count).filter(|place| is_text(&TYPES[place % count])).collect();
-    let pattern = prop_oneof![8 => "[ab %]{0,5}".prop_map(|text| Value::Text(text.into())), 1 => Just(Value::Null)];
-    let like = (prop::sample::select(texts), any::<bool>(), pattern).prop_map(move |(place, negated, pattern)| {
-        let ty = compared_as(&TYPES[place % count]);
-        let function = resolved(if negated { "!~~" } else { "~~" }, &ty);
-        let args = vec![*column(place), Expr::Literal(pattern, SqlType::Text)];
-        Expr::Call { function, args, types: vec![ty, SqlType::Text], ty: SqlType::Bool }
-    });
+    let pattern =
+        prop_oneof![8 => "[ab %é€\u{10FFFF}]{0,5}".prop_map(|text| Value::Text(text.into())), 1 => Just(Value::Null)];
+    let like = (prop::sample::select(texts), any::<bool>(), pattern)
+        .prop_map(move |(place, negated, pattern)| like(place, negated, Expr::Literal(pattern, SqlType::Text)));
     let one = prop_oneof![3 => with_constant, 2 => with_column, 1 => midnight, 1 => within, 1 => is_null, 2 => like];
     one.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
@@ -184,6 +188,64 @@ proptest! {
             row.iter().enumerate().map(|(at, value)| if at < kept { value.clone() } else { Value::Null }).collect();
         let expected = matches!(condition.eval_alone(&row).unwrap(), Value::Bool(true));
         prop_assert_eq!(filter.passes(&stored).unwrap(), expected, "{:?} of {:?}", condition, row);
+    }
+
+    /// Parts of a text stand in the pattern for it, and some are of more bytes than are compiled: letters of one to four bytes, many of which share a byte.
+    /// The pattern is a literal, a parameter, or a column around the table.
+    #[test]
+    fn like_says_of_long_texts_what_the_evaluator_does(
+        text in "(é|€|\u{10FFFF}|a|b|[\u{e0}-\u{ff}]|(ab){30,40}|é{30,40}){0,6}",
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..4),
+        (begins, ends) in any::<(bool, bool)>(),
+        other in prop::option::weighted(0.2, "[é€a]"),
+        (negated, from) in (any::<bool>(), 0..3usize),
+    ) {
+        let letters: Vec<char> = text.chars().collect();
+        let mut parts: Vec<String> = cuts
+            .iter()
+            .map(|(from, to)| (from.index(letters.len() + 1), to.index(letters.len() + 1)))
+            .map(|(from, to)| letters[from.min(to)..from.max(to)].iter().collect())
+            .chain(other)
+            .collect();
+        if begins {
+            parts.insert(0, String::new());
+        }
+        if ends {
+            parts.push(String::new());
+        }
+        let pattern = parts.join("%");
+        let is_long = pattern.split('%').any(|part| part.len() > 64);
+        let varchar = TYPES.iter().position(|ty| matches!(ty, SqlType::Varchar(_))).unwrap();
+        let row: Vec<Value> = (0..TYPES.len())
+            .map(|place| if place == varchar { Value::Text(text.as_str().into()) } else { Value::Null })
+            .collect();
+        let stored = row::encode(row.len(), |place| Source::Value(&row[place])).unwrap();
+        let value = Value::Text(pattern.as_str().into());
+        let literal = like(varchar, negated, Expr::Literal(value.clone(), SqlType::Text));
+        let expected = matches!(literal.eval_alone(&row).unwrap(), Value::Bool(true));
+        let given = std::slice::from_ref(&value);
+        let mut condition = literal.clone();
+        let mut around = Around { columns: &columns(), base: 0, row: &[], params: &[] };
+        match from {
+            1 => {
+                condition = like(varchar, negated, Expr::Parameter { index: 0, ty: SqlType::Text });
+                around.params = given;
+            }
+            2 => {
+                // Columns of the table come behind that of the row around it.
+                condition = like(varchar, negated, Expr::Column { index: 0, ty: SqlType::Text });
+                if let Expr::Call { args, .. } = &mut condition && let Expr::Cast { expr, .. } = &mut args[0] {
+                    **expr = Expr::Column { index: varchar + 1, ty: TYPES[varchar].clone() };
+                }
+                (around.base, around.row) = (1, given);
+            }
+            _ => {}
+        }
+        let (filter, count) = ByteFilter::compile(std::iter::once(&condition), around);
+        prop_assert_eq!(count, usize::from(!is_long), "{}", pattern);
+        if !is_long {
+            prop_assert_eq!(filter.passes(&stored).unwrap(), expected, "{:?} of {:?}, negated: {}", pattern, text, negated);
+        }
     }
 
     #[test]
