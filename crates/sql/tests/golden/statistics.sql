@@ -379,7 +379,7 @@ Aggregate  (cost=0.00..667.67 rows=1 width=0)
         Index Cond: (c < $1)
 EXPLAIN
 
-# How many left rows are looked up in the right side's index is known before either is read: neither is read in vain.
+# How many left rows are worth looking up in the right side's index is known before it is read. Beyond a hundred, the right side is asked first whether it is short: eight rows for each.
 CREATE TABLE parent (id INT PRIMARY KEY, note TEXT); CREATE TABLE child (p INT, n INT, PRIMARY KEY (p, n));
 INSERT INTO parent SELECT i, 'note' FROM generate_series(1, 5000) i; INSERT INTO child SELECT i / 4, i % 4 FROM generate_series(1, 20000) i;
 ----
@@ -393,7 +393,7 @@ ANALYZE parent; ANALYZE child;
 ANALYZE
 ANALYZE
 
-# Of 20,000 rows, 400 times four: only looked up.
+# Of 20,000 rows, 400 times four: looked up, beside 3,200 rows that show that there are more.
 EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT count(*), count(DISTINCT c.n) FROM parent p JOIN child c ON c.p = p.id WHERE p.id <= 400;
 ----
 QUERY PLAN:text
@@ -402,7 +402,7 @@ Aggregate (actual rows=1 loops=1)
         Hash Cond: (parent.id = child.p)
         ->  Index Scan using parent_pkey on parent (actual rows=400 loops=1)
               Index Cond: (id <= 400)
-        ->  Seq Scan on child (never executed)
+        ->  Seq Scan on child (actual rows=3200 loops=1)
         Lookup
           ->  Index Scan using child_pkey on child (actual rows=4 loops=400)
                 Index Cond: (p = parent.id)
@@ -445,4 +445,166 @@ count:int8 | count:int8 | sum:int8
 SELECT 1
 count:int8 | count:int8 | sum:int8
 4000 | 4 | 2002000
+SELECT 1
+
+# TRUNCATE: nothing is known of the table any more, in its own transaction and after it.
+BEGIN; TRUNCATE child; INSERT INTO child SELECT i, 0 FROM generate_series(1, 10) i;
+EXPLAIN SELECT * FROM child;
+ROLLBACK;
+TRUNCATE child;
+----
+BEGIN
+TRUNCATE TABLE
+INSERT 0 10
+QUERY PLAN:text
+Seq Scan on child  (cost=0.00..100000.00 rows=100000 width=0)
+EXPLAIN
+ROLLBACK
+TRUNCATE TABLE
+
+INSERT INTO child SELECT i / 4, i % 4 FROM generate_series(1, 20000) i;
+EXPLAIN SELECT * FROM child;
+----
+INSERT 0 20000
+QUERY PLAN:text
+Seq Scan on child  (cost=0.00..100000.00 rows=100000 width=0)
+EXPLAIN
+
+# Statistics that are wrong: the right side is thought to have 20,000 rows, and has eleven. 400 left rows are not looked up one by one.
+ANALYZE child;
+----
+ANALYZE
+
+DELETE FROM child WHERE p > 2;
+----
+DELETE 19989
+
+EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT count(*), count(DISTINCT c.n) FROM parent p JOIN child c ON c.p = p.id WHERE p.id <= 400;
+SELECT count(*), count(DISTINCT c.n) FROM parent p JOIN child c ON c.p = p.id WHERE p.id <= 400;
+SELECT count(*), count(DISTINCT c.n) FROM parent p LEFT JOIN child c ON c.p = p.id WHERE p.id <= 400;
+----
+QUERY PLAN:text
+Aggregate (actual rows=1 loops=1)
+  ->  Lookup or Hash Join (actual rows=8 loops=1)
+        Hash Cond: (parent.id = child.p)
+        ->  Index Scan using parent_pkey on parent (actual rows=400 loops=1)
+              Index Cond: (id <= 400)
+        ->  Seq Scan on child (actual rows=11 loops=1)
+        Lookup
+          ->  Index Scan using child_pkey on child (never executed)
+                Index Cond: (p = parent.id)
+Rows: 1
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+count:int8 | count:int8
+8 | 4
+SELECT 1
+count:int8 | count:int8
+406 | 4
+SELECT 1
+
+# It is thought to have eleven, and has 20,000: they are not all read for 200 left rows. For 4,000 they are.
+ANALYZE child;
+----
+ANALYZE
+
+INSERT INTO child SELECT i / 4, i % 4 FROM generate_series(12, 20000) i;
+----
+INSERT 0 19989
+
+EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT count(*), count(DISTINCT c.n) FROM parent p LEFT JOIN child c ON c.p = p.id WHERE p.id <= 200;
+EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT count(*), count(DISTINCT c.n) FROM parent p LEFT JOIN child c ON c.p = p.id WHERE p.id <= 4000;
+SELECT count(*), count(DISTINCT c.n) FROM parent p LEFT JOIN child c ON c.p = p.id WHERE p.id <= 200;
+SELECT count(*), count(DISTINCT c.n) FROM parent p LEFT JOIN child c ON c.p = p.id WHERE p.id <= 4000;
+----
+QUERY PLAN:text
+Aggregate (actual rows=1 loops=1)
+  ->  Lookup or Hash Left Join (actual rows=800 loops=1)
+        Hash Cond: (parent.id = child.p)
+        ->  Index Scan using parent_pkey on parent (actual rows=200 loops=1)
+              Index Cond: (id <= 200)
+        ->  Seq Scan on child (actual rows=3200 loops=1)
+        Lookup
+          ->  Index Scan using child_pkey on child (actual rows=4 loops=200)
+                Index Cond: (p = parent.id)
+Rows: 1
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+QUERY PLAN:text
+Aggregate (actual rows=1 loops=1)
+  ->  Lookup or Hash Left Join (actual rows=16000 loops=1)
+        Hash Cond: (parent.id = child.p)
+        ->  Index Scan using parent_pkey on parent (actual rows=4000 loops=1)
+              Index Cond: (id <= 4000)
+        ->  Seq Scan on child (actual rows=20000 loops=1)
+        Lookup
+          ->  Index Scan using child_pkey on child (never executed)
+                Index Cond: (p = parent.id)
+Rows: 1
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+count:int8 | count:int8
+800 | 4
+SELECT 1
+count:int8 | count:int8
+16000 | 4
+SELECT 1
+
+# Lookups that find far more than the table has: of 81 left rows each finds all 200 of a table that is thought to have 20,000.
+CREATE TABLE held (id INT PRIMARY KEY, g INT, note TEXT); CREATE INDEX held_g ON held (g) INCLUDE (id); INSERT INTO held SELECT i, i % 100, '' FROM generate_series(1, 20000) i;
+----
+CREATE TABLE
+CREATE INDEX
+INSERT 0 20000
+
+ANALYZE held;
+----
+ANALYZE
+
+DELETE FROM held WHERE g <> 1;
+----
+DELETE 19800
+
+EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT count(*), count(DISTINCT h.id) FROM parent p JOIN held h ON h.g = p.id / 1000 WHERE p.id BETWEEN 1000 AND 1080;
+SELECT count(*), count(DISTINCT h.id) FROM parent p JOIN held h ON h.g = p.id / 1000 WHERE p.id BETWEEN 1000 AND 1080;
+----
+QUERY PLAN:text
+Aggregate (actual rows=1 loops=1)
+  ->  Lookup or Hash Join (actual rows=16200 loops=1)
+        Hash Cond: ((parent.id / 1000) = held.g)
+        ->  Index Scan using parent_pkey on parent (actual rows=81 loops=1)
+              Index Cond: ((id >= 1000) AND (id <= 1080))
+        ->  Seq Scan on held (actual rows=200 loops=1)
+        Lookup
+          ->  Index Only Scan using held_g on held (actual rows=194 loops=21)
+                Index Cond: (g = (parent.id / 1000))
+Rows: 1
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+count:int8 | count:int8
+16200 | 200
 SELECT 1

@@ -369,6 +369,11 @@ impl Turned {
         }
     }
 
+    /// How many left rows there are.
+    pub(super) fn left_rows(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Whether there was no room to read on ahead.
     pub(super) fn lacks_room(&self) -> bool {
         self.full

@@ -2,15 +2,16 @@
 //! side turns out to be the shorter by far, nested loops otherwise.
 //!
 //! **How the choice is made.** It is made while running ([`open`]), since estimates are wrong. Up to [`LOOKUP_ROWS_MAX`] left rows are
-//! looked up at once, and where statistics know the right side as many as cost less than reading it; as long as that does not find too much
-//! ([`super::lookup`]). Beyond, both sides are read in turns, twice as many rows each time, until one of them ends: it is the side
+//! looked up at once, and where statistics know the right side as many as cost less than reading it, if it does not end within [`ASKED_ROWS`] for each; as long as
+//! that does not find too much ([`super::lookup`]). Beyond, both sides are read in turns, twice as many rows each time, until one of them ends: it is the side
 //! that is kept in memory. If that is the left side and there is an index, up to [`ROWS_PER_LOOKUP`] right rows are read for each of
-//! its rows (all of them, where statistics know the right side: too many left rows to be looked up are no reason to try); if the right side has
-//! more, its rows so far are forgotten, and the left rows are looked up. So the way that is chosen costs at most about twice as much as the best.
+//! its rows (and where statistics know the right side, twice what they know: they say that it is worth reading all of it); if the right side has
+//! more, its rows so far are forgotten, and the left rows are looked up. So the way that is chosen costs at most about twice as much as the best, and where statistics
+//! are wrong a few times as much: they say where to begin, and what is counted says where to end.
 
 use super::hashed::{Buckets, Hashed, Turned, side_left, side_right};
 use super::leaf::TableRows;
-use super::lookup::Lookups;
+use super::lookup::{ASKED_ROWS, Lookups};
 use super::{Prefix, Rows, Run, Source, grace, held, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::node::{Join, JoinKind, Node};
@@ -21,11 +22,13 @@ use crate::types::{Row, Value};
 use std::sync::Arc;
 
 /// Left rows up to which each is looked up in the right side's index, whatever is behind it.
-const LOOKUP_ROWS_MAX: usize = 100;
+pub(super) const LOOKUP_ROWS_MAX: usize = 100;
 /// Right rows that are read in order in the time of one lookup.
 pub(in crate::engine) const ROWS_PER_LOOKUP: usize = 16;
 /// Rows of each side that are read in the first turn.
 const TURN_ROWS: usize = 1024;
+/// Where statistics know the right side's rows it may have so many times as many, and is still read.
+const GROWN: usize = 2;
 /// What may be read ahead of the left side, bytes: the right side, which is kept then, was to have this memory to itself.
 pub(super) const AHEAD_BYTES_MAX: usize = 16 << 20;
 
@@ -43,7 +46,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     if let Some(lookup) = &join.lookup {
         let rows_max = worth.as_ref().map_or(0, |worth| worth.lookups).max(LOOKUP_ROWS_MAX);
         if left.read(rows_max, &mut share, run)? && !super::lookup::finds_too_much(join, lookup, left.rows.len()) {
-            return Ok(Box::new(Lookups::start(node, lookup, left.rows, share.into(), prefix, run)));
+            return looked_up(node, join, lookup, left.rows, share, prefix, run);
         }
     }
     let mut right = Ahead::new(open_node(&join.right, prefix, run)?, usize::MAX);
@@ -64,16 +67,45 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         return grace::start(node, left, right, share, prefix, run);
     };
     let (rows, known) = (left.rows, right.rows.len());
-    let rows_max = (rows.len() * ROWS_PER_LOOKUP).max(known);
+    let whole = worth.map_or(0, |worth| worth.whole);
+    let rows_max = (rows.len() * ROWS_PER_LOOKUP).max(known).max(whole.saturating_mul(GROWN));
     let mut turned = Turned::start(node, rows, buckets, right.into_source(), share, prefix, run);
     match &join.lookup {
-        // Where the right side's rows are known there is nothing to try: the left rows are too many to be looked up.
-        Some(lookup) if !worth.is_some_and(|worth| worth.is_whole) && !turned.read_ahead(rows_max)? => {
+        // Where statistics know them, a lack of room to keep them is no sign that there are more.
+        Some(lookup) if !turned.read_ahead(rows_max)? && !(whole > 0 && turned.lacks_room()) => {
             let (rows, share) = turned.into_left();
             lateral(held(rows.into_iter(), share.into()), lookup)
         }
         _ => Ok(Box::new(turned)),
     }
+}
+
+/// All left rows are few enough to be looked up; but if there are many, only statistics say so: then the right side is asked first whether it is short.
+fn looked_up(
+    node: &Arc<Node>,
+    join: &Join,
+    lookup: &Arc<Node>,
+    mut lefts: Vec<Row>,
+    mut share: Share,
+    prefix: &Prefix,
+    run: &Arc<Run>,
+) -> Result<Source, SqlError> {
+    let mut asked = 0;
+    if lefts.len() > LOOKUP_ROWS_MAX
+        && let Some(buckets) = Buckets::new(join, side_left, &lefts, &mut share, false, run)?
+    {
+        let right = open_node(&join.right, prefix, run)?;
+        let mut turned = Turned::start(node, lefts, buckets, right, share, prefix, run);
+        asked = turned.left_rows() * ASKED_ROWS;
+        if turned.read_ahead(asked)? {
+            return Ok(Box::new(turned));
+        }
+        if turned.lacks_room() {
+            asked = 0;
+        }
+        (lefts, share) = turned.into_left();
+    }
+    Ok(Box::new(Lookups::start(node, lookup, lefts, asked, share.into(), prefix, run)))
 }
 
 /// A source of which rows were read ahead.
