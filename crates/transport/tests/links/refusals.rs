@@ -236,9 +236,12 @@ fn a_later_life_beside_a_slow_reader_of_the_earlier_one() {
     let two = TestNode::start(Identity { start: 0xa, ..identity(2) }, second, vec![peer(1, &addr)]);
     let read = Arc::new(AtomicUsize::new(0));
     let counter = read.clone();
+    let (_disk, slow) = std::sync::mpsc::channel::<()>();
+    let slow = std::sync::Mutex::new(slow);
     let deliver = Box::new(move |parcels: Vec<Parcel>| {
         counter.fetch_add(parcels.len(), Relaxed);
-        std::thread::sleep(Duration::from_secs(1)); // a slow disk, and still within `ALIVE`
+        // A slow disk, and still within `ALIVE`: nobody writes here.
+        assert!(slow.lock().unwrap().recv_timeout(Duration::from_secs(1)).is_err());
     });
     let one =
         Transport::start(listener, identity(1), vec![peer(2, &two_addr)], Options::default(), deliver, Box::new(|r| r));

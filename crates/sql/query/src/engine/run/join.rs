@@ -72,7 +72,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let mut turned = Turned::start(node, rows, buckets, right.into_source(), share, prefix, run);
     match &join.lookup {
         // Where statistics know them, a lack of room to keep them is no sign that there are more.
-        Some(lookup) if !turned.read_ahead(rows_max)? && !(whole > 0 && turned.lacks_room()) => {
+        Some(lookup) if !(turned.read_ahead(rows_max)? || whole > 0 && turned.lacks_room()) => {
             let (rows, share) = turned.into_left();
             lateral(held(rows.into_iter(), share.into()), lookup)
         }
