@@ -12,8 +12,8 @@ use super::setless::refuse_sets;
 use crate::SqlError;
 use crate::work::Pace;
 use sqlparser::ast::{
-    Cte, Expr, FromTable, Ident, Insert, ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableAlias, TableFactor, TableObject, Visit, Visitor, WildcardAdditionalOptions, With,
+    Cte, FromTable, Ident, Insert, ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
+    TableAlias, TableFactor, TableObject, Visit, Visitor, WildcardAdditionalOptions, With,
 };
 use std::ops::ControlFlow;
 
@@ -120,9 +120,5 @@ impl Visitor for Queries {
 
     fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
         ControlFlow::Break(())
-    }
-
-    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
-        ControlFlow::Continue(())
     }
 }

@@ -17,7 +17,7 @@
 use super::analysis::relation;
 use super::explain::over;
 use super::locked::{self, What};
-use super::select::lock_mode;
+use super::select::{lock_mode, lock_wait};
 use super::{Execution, Keyed, Plan, PlanContext, RowSource};
 use crate::catalog::Relation;
 use crate::context::StatementContext;
@@ -33,8 +33,8 @@ use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use sqlparser::ast::{
-    CastKind, DataType, Expr, Ident, JoinOperator, LimitClause, LockClause, NonBlock, Query, SelectItem, SetExpr,
-    Statement, TableFactor, TableWithJoins, visit_expressions,
+    CastKind, DataType, Expr, Ident, JoinOperator, LimitClause, LockClause, Query, SelectItem, SetExpr, Statement,
+    TableFactor, TableWithJoins, visit_expressions,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -191,12 +191,7 @@ struct RowLock {
 
 impl RowLock {
     fn new(key: usize, clause: &LockClause) -> Self {
-        let wait = match clause.nonblock {
-            None => LockWait::Wait,
-            Some(NonBlock::Nowait) => LockWait::NoWait,
-            Some(NonBlock::SkipLocked) => LockWait::Skip,
-        };
-        RowLock { key, mode: lock_mode(clause).0, wait }
+        RowLock { key, mode: lock_mode(clause).0, wait: lock_wait(clause) }
     }
 }
 

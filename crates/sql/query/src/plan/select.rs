@@ -552,15 +552,20 @@ pub(super) fn lock_mode(clause: &LockClause) -> (LockMode, Option<ObjectName>) {
     (mode, of)
 }
 
+/// What is done where another transaction holds a lock.
+pub(super) fn lock_wait(clause: &LockClause) -> LockWait {
+    match clause.nonblock {
+        None => LockWait::Wait,
+        Some(NonBlock::Nowait) => LockWait::NoWait,
+        Some(NonBlock::SkipLocked) => LockWait::Skip,
+    }
+}
+
 /// Notes FOR UPDATE and its kind on the tables that it means.
 fn lock_sources(clauses: &[LockClause], sources: &mut [Source]) -> Planned<Vec<(usize, LockMode, LockWait)>> {
     let mut out = Vec::new();
     for clause in clauses {
-        let wait = match clause.nonblock {
-            None => LockWait::Wait,
-            Some(NonBlock::Nowait) => LockWait::NoWait,
-            Some(NonBlock::SkipLocked) => LockWait::Skip,
-        };
+        let wait = lock_wait(clause);
         let (mode, of) = lock_mode(clause);
         let only = of.as_ref().map(shape::table_name).transpose()?;
         if let Some((_, name)) = &only
