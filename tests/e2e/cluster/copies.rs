@@ -8,6 +8,7 @@ use std::process::Command;
 
 const FLAGS: [&str; 4] = ["--memory", "256MiB", "--peer-listen-addr", "127.0.0.1:0"];
 
+/// Of the store of a node that sleeps: nothing comes and goes while it is copied.
 fn copy_of(store: &Path, scratch: &Scratch) -> PathBuf {
     let copy = scratch.path().join("copy");
     let copied = Command::new("cp").arg("-r").arg(store).arg(&copy).status().unwrap();
@@ -22,7 +23,9 @@ fn a_copy_of_a_store_is_refused_and_ends() {
     let mut nodes = Nodes::found(scratch.path(), 3);
     let mut client = nodes.at(2).connect();
     client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)").unwrap();
+    nodes.sleep(2);
     let copy = copy_of(&nodes.store(2), &scratch);
+    nodes.wake(2);
     // What the node confirms from now on the copy does not have.
     client.batch_execute("INSERT INTO t VALUES (2)").unwrap();
     let log = Node::try_start(&copy, &FLAGS).map(drop).unwrap_err();
@@ -46,8 +49,8 @@ fn who_took_the_copy_for_the_node_hears_the_node_again() {
     let scratch = Scratch::new();
     // The fourth has no replica, so that nothing hangs on what the copy confirms.
     let mut nodes = Nodes::found(scratch.path(), 4);
-    let copy = copy_of(&nodes.store(3), &scratch);
     nodes.sleep(3);
+    let copy = copy_of(&nodes.store(3), &scratch);
     let log = copy.with_extension("log");
     let copy = Starting::spawn(&copy, &FLAGS);
     let signal = |name: &str| {
