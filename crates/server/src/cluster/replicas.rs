@@ -22,10 +22,12 @@ const MOVE_MAX: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Who leads a range is looked for so long, at most, to hear what keys it has.
 const PARTS_MAX: Duration = Duration::from_secs(5);
+/// A range that nobody told this node of is waited for so long, at most.
+const HEARD_OF_MAX: Duration = Duration::from_secs(3);
 /// Who is asked to see to a range has the same patience, and answers a moment after it.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// Whoever asks a node for all of it hears which ranges are not as they were to be, before he gives up.
-const _: () = assert!(MOVE_MAX.as_secs() + PARTS_MAX.as_secs() < control::PATIENCE_REPLICAS.as_secs());
+const _: () = assert!(MOVE_MAX.as_secs() + PARTS_MAX.as_secs() + HEARD_OF_MAX.as_secs() < control::PATIENCE_REPLICAS.as_secs());
 const _: () = assert!(ANSWER_MAX.as_secs() < PARTS_MAX.as_secs());
 /// Between two searches for the leader.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
@@ -106,7 +108,7 @@ impl<E: Engine> Inner<E> {
         if let Some(node) = unknown {
             return Reply::No(format!("there is no n{node} in this cluster"));
         }
-        if !asked.asked_on && self.member.route(RangeId(asked.range)).is_none() {
+        if !asked.asked_on && !self.hears_of(RangeId(asked.range)) {
             return Reply::No(format!("r{} is not known here: `timeball node status` shows the ranges", asked.range));
         }
         let until = Instant::now() + MOVE_MAX;
@@ -114,6 +116,18 @@ impl<E: Engine> Inner<E> {
             true => self.replace_one(asked, until),
             false => halves::follow(asked, &mut Replacing { inner: self, asked, until }),
         }
+    }
+
+    /// Whether there is such a range. What the operator saw at another node, of a split just now, is heard of here a moment later.
+    fn hears_of(&self, range: RangeId) -> bool {
+        let until = Instant::now() + HEARD_OF_MAX;
+        while self.member.route(range).is_none() {
+            if Instant::now() >= until || self.leaving.load(SeqCst) {
+                return false;
+            }
+            park::pause(SEARCH_EVERY);
+        }
+        true
     }
 
     /// One range.
