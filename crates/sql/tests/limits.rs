@@ -484,6 +484,27 @@ const WRITTEN_VALUES: &[&str] = &[
     "select id from small order by array[repeat('a', 10000000 + id)]",
 ];
 
+/// Rows that are written out are looked at by their bytes: those of ten megabytes were so few that nobody looked while they were merged.
+#[test]
+fn large_rows_in_files_are_not_deaf() {
+    let kv = Arc::new(Ticking::new());
+    let db = Database::open(kv.clone(), DatabaseOptions::default()).expect("open");
+    let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+    let mut s = Session::new(db, startup, Interrupt::default()).expect("session");
+    let small = "create table small (id int primary key); insert into small select i from generate_series(1, 60) i";
+    assert_eq!(state_of(&mut s, small), "00000");
+    assert_eq!(state_of(&mut s, "set timeball.query_memory_bytes = '64MB'"), "00000");
+    let mut looks = |sql: &str| {
+        let before = kv.now_us.load(Ordering::Relaxed);
+        assert_eq!(state_of(&mut s, sql), "00000", "{sql}");
+        (kv.now_us.load(Ordering::Relaxed) - before) / 100_000
+    };
+    let made = looks("select count(*) from small where array[repeat('a', 10000000 + id)] is not null");
+    let sorted = looks("select id from small order by array[repeat('a', 10000000 + id)]");
+    // Each is written once and read once at least.
+    assert!(sorted - made >= 2 * 60, "{made} looks while they are made, {sorted} with the sort");
+}
+
 /// Such values count for their statement's memory as they are made.
 #[test]
 fn values_that_operators_hold_are_bounded_together() {

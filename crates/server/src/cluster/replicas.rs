@@ -27,7 +27,8 @@ const HEARD_OF_MAX: Duration = Duration::from_secs(3);
 /// Who is asked to see to a range has the same patience, and answers a moment after it.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// Whoever asks a node for all of it hears which ranges are not as they were to be, before he gives up.
-const _: () = assert!(MOVE_MAX.as_secs() + PARTS_MAX.as_secs() + HEARD_OF_MAX.as_secs() < control::PATIENCE_REPLICAS.as_secs());
+const _: () =
+    assert!(MOVE_MAX.as_secs() + PARTS_MAX.as_secs() + HEARD_OF_MAX.as_secs() < control::PATIENCE_REPLICAS.as_secs());
 const _: () = assert!(ANSWER_MAX.as_secs() < PARTS_MAX.as_secs());
 /// Between two searches for the leader.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);

@@ -274,9 +274,9 @@ pub(super) fn bind_special(binder: &mut Binder<'_>, expr: &ast::Expr) -> Result<
     match expr {
         E::Extract { field, expr, .. } => {
             let value = binder.expr(expr)?;
-            // The field may be written as a string.
+            // The field may be written as a string, or as a name in quotes.
             let field = field.to_string().to_lowercase();
-            call(binder, "extract", vec![text(field.trim_matches('\'')), value])
+            call(binder, "extract", vec![text(field.trim_matches(['\'', '"'])), value])
         }
         E::AtTimeZone { timestamp, time_zone } => {
             let (value, zone) = (binder.expr(timestamp)?, binder.expr(time_zone)?);

@@ -1,12 +1,14 @@
-//! `\copy`: COPY whose file is on this side.
+//! COPY whose rows are on this side: `\copy` with a file, and what stands behind a `COPY .. FROM STDIN` in a script, up to a line `\.`, as pg_dump
+//! writes it.
 
-use super::{Shell, Step, View, show_message};
+use super::{Shell, Step, View, show_message, statement};
 use lab::client::Event;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufRead, BufWriter, Read, Write};
 
 const USAGE: &str = "\\copy TABLE [(COLUMNS)] FROM 'FILE' [OPTIONS], or \\copy TABLE or (QUERY) TO 'FILE' [OPTIONS], \
-                     where stdout is the terminal";
+                     where stdout is the terminal; in a script \
+                     stdin is what follows, up to a line \\.";
 
 /// One `\copy`, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,15 +35,83 @@ pub fn run(shell: &mut Shell, text: &str) -> Step {
 
 fn load(shell: &mut Shell, sql: &str, file: &str) -> Result<Step, String> {
     let mut data = File::open(file).map_err(|e| format!("cannot open {file}: {e}"))?;
+    Ok(load_from(shell, sql, &mut data))
+}
+
+fn load_from(shell: &mut Shell, sql: &str, data: &mut dyn Read) -> Step {
     let mut view = View::new(shell, sql, None);
     shell.mark_running(true);
-    let ran = shell.client.copy_events(sql, &mut data, |event| view.see(event));
+    let ran = shell.client.copy_events(sql, data, |event| view.see(event));
     shell.mark_running(false);
-    Ok(match ran {
+    match ran {
         Err(e) => shell.lost(&e),
         Ok(()) if view.failed => Step::Failed,
         Ok(()) => Step::On,
-    })
+    }
+}
+
+/// The statement whose rows stand behind it in a script, if this is one: `COPY .. FROM STDIN;`, or `\copy .. from stdin`.
+pub(super) fn with_rows_behind(text: &str) -> Option<String> {
+    let text = behind_comments(text).trim_end();
+    let word = text.split_whitespace().next()?;
+    if !word.trim_start_matches('\\').eq_ignore_ascii_case("copy") || statement::split(text).len() != 1 {
+        return None;
+    }
+    let copy = parse(&text[word.len()..]).filter(|copy| copy.from && copy.file.eq_ignore_ascii_case("stdin"))?;
+    Some(format!("COPY {} FROM STDIN {}", copy.what, copy.options))
+}
+
+fn behind_comments(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some(comment) = rest.strip_prefix("--") {
+        rest = comment.split_once('\n').map_or("", |(_, behind)| behind).trim_start();
+    }
+    rest
+}
+
+/// Runs it: the rows are the lines of `input` up to `\.`, which are read if the server asks for them.
+pub(super) fn run_with_rows(shell: &mut Shell, sql: &str, input: &mut dyn BufRead) -> Step {
+    let mut rows = RowsBehind { input, line: Vec::new(), at: 0, begun: false, ended: false };
+    let step = load_from(shell, sql, &mut rows);
+    // Rows that were refused are none of the script's statements.
+    let left = if rows.begun { std::io::copy(&mut rows, &mut std::io::sink()).map(drop) } else { Ok(()) };
+    match left {
+        Ok(()) => step,
+        Err(e) => {
+            eprintln!("cannot read the script: {e}");
+            Step::Failed
+        }
+    }
+}
+
+/// Lines up to `\.`, which goes too, or to the end.
+struct RowsBehind<'a> {
+    input: &'a mut dyn BufRead,
+    line: Vec<u8>,
+    /// What of the line was given.
+    at: usize,
+    begun: bool,
+    ended: bool,
+}
+
+impl Read for RowsBehind<'_> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        self.begun = true;
+        if self.at == self.line.len() && !self.ended {
+            self.line.clear();
+            self.at = 0;
+            let bytes = self.input.read_until(b'\n', &mut self.line)?;
+            let is_end = self.line.trim_ascii_end() == b"\\.";
+            self.ended = bytes == 0 || is_end;
+            if is_end {
+                self.line.clear();
+            }
+        }
+        let given = room.len().min(self.line.len() - self.at);
+        room[..given].copy_from_slice(&self.line[self.at..self.at + given]);
+        self.at += given;
+        Ok(given)
+    }
 }
 
 fn store(shell: &mut Shell, sql: &str, file: &str) -> Result<Step, String> {
@@ -130,12 +200,36 @@ mod tests {
     }
 
     #[test]
+    fn rows_end_with_their_line() {
+        let mut script = b"1\ta\n2\t\\.b\n\\.\r\nselect 1;\n".as_slice();
+        let mut rows = RowsBehind { input: &mut script, line: Vec::new(), at: 0, begun: false, ended: false };
+        let mut read = String::new();
+        rows.read_to_string(&mut read).unwrap();
+        assert_eq!((read.as_str(), script), ("1\ta\n2\t\\.b\n", b"select 1;\n".as_slice()));
+    }
+
+    #[test]
     fn taken_apart() {
         assert_eq!(parts("t from 'a b.csv' csv header;"), Some(("t", true, "a b.csv".into(), "csv header")));
         assert_eq!(parts("t (a, b) FROM x.csv"), Some(("t (a, b)", true, "x.csv".into(), "")));
         let query = "(select ' to ' from t) to '/tmp/it''s' with (format csv)";
         assert_eq!(parts(query), Some(("(select ' to ' from t)", false, "/tmp/it's".into(), "with (format csv)")));
         assert_eq!(parts("\"from\" to stdout"), Some(("\"from\"", false, "stdout".into(), "")));
+        let rows = |text| with_rows_behind(text);
+        assert_eq!(
+            rows("--\n-- Data; of t\n--\n\nCOPY public.t (a, b) FROM stdin;"),
+            Some("COPY public.t (a, b) FROM STDIN ".into())
+        );
+        assert_eq!(rows("\\copy t from stdin csv"), Some("COPY t FROM STDIN csv".into()));
+        for other in [
+            "COPY t TO stdout;",
+            "COPY t FROM 'stdin.csv';",
+            "select 1; COPY t FROM stdin;",
+            "-- COPY t FROM stdin;",
+            "",
+        ] {
+            assert_eq!(rows(other), None, "{other}");
+        }
         for wrong in ["t", "t from", "from 'x'", "t from 'x"] {
             assert_eq!(parts(wrong), None, "{wrong}");
         }

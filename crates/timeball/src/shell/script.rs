@@ -1,7 +1,7 @@
 //! What runs without anybody at the keys: `-e`, a script on standard input, `\i`. As in psql it goes on after an error unless the variable
 //! ON_ERROR_STOP is on, and the exit status says how it ended.
 
-use super::{Shell, Step, statement};
+use super::{Shell, Step, copy, statement};
 use std::io::BufRead;
 
 /// Why a shell ended before its end. What went wrong has been shown, unless it is in here.
@@ -62,29 +62,51 @@ impl Shell {
 
     /// Runs statements and commands from a stream.
     pub(super) fn script(&mut self, input: &mut dyn BufRead) -> Result<(), Ended> {
-        let mut pending = String::new();
-        for line in input.lines() {
-            let line = line.map_err(|e| Ended::Failed(format!("cannot read the script: {e}")))?;
+        let (mut pending, mut line) = (String::new(), String::new());
+        let unread = |e| Ended::Failed(format!("cannot read the script: {e}"));
+        while input.read_line(&mut line).map_err(unread)? > 0 {
             if !pending.is_empty() {
                 pending.push('\n');
             }
-            pending.push_str(&line);
-            if self.complete(&pending) && self.part(&std::mem::take(&mut pending))? == Step::Leave {
+            pending.push_str(
+                line.strip_suffix('\n').map_or(line.as_str(), |line| line.strip_suffix('\r').unwrap_or(line)),
+            );
+            line.clear();
+            if !self.complete(&pending) {
+                continue;
+            }
+            let text = std::mem::take(&mut pending);
+            let step = match copy::with_rows_behind(&text) {
+                Some(sql) => {
+                    let sql = self.with_variables(&sql);
+                    let step = copy::run_with_rows(self, &sql, input);
+                    self.went_on(step)?
+                }
+                None => self.part(&text)?,
+            };
+            if step == Step::Leave {
                 return Ok(());
             }
         }
         self.part(&pending).map(drop)
     }
 
+    /// Whether a script goes on after this.
+    fn went_on(&self, step: Step) -> Result<Step, Ended> {
+        match step {
+            Step::Lost => Err(Ended::Disconnected(String::new())),
+            Step::Failed if self.stops_on_error() => Err(Ended::Stopped),
+            Step::Failed => Ok(Step::On),
+            Step::On | Step::Leave => Ok(step),
+        }
+    }
+
     /// Runs what is complete of a script.
     fn part(&mut self, text: &str) -> Result<Step, Ended> {
         for statement in one_by_one(text) {
-            match self.line(statement) {
-                Step::On => {}
-                Step::Leave => return Ok(Step::Leave),
-                Step::Lost => return Err(Ended::Disconnected(String::new())),
-                Step::Failed if self.stops_on_error() => return Err(Ended::Stopped),
-                Step::Failed => {}
+            let step = self.line(statement);
+            if self.went_on(step)? == Step::Leave {
+                return Ok(Step::Leave);
             }
         }
         Ok(Step::On)

@@ -141,7 +141,7 @@ impl<'s> Grouping<'s> {
         let mut taken = Expr::Function(function);
         if let Expr::Function(function) = &mut taken {
             whole_rows(function);
-            let clause = Clause::plain("aggregate function calls");
+            let clause = Clause::plain(super::take::AGGREGATE_CALLS);
             let mut taker = Taker { binder, scope: self.from, grouping: None, clause };
             taker.run(&mut function.args)?;
             taker.run(&mut function.filter)?;

@@ -89,6 +89,11 @@ impl Clause {
     }
 }
 
+/// What stands within an aggregate's call.
+pub(super) const AGGREGATE_CALLS: &str = "aggregate function calls";
+/// What stands within a window function's call.
+const WINDOW_CALLS: &str = "window function calls";
+
 /// The mark for an entry of [`Binder::held`].
 pub(super) fn mark_expr(place: usize) -> Expr {
     Expr::Identifier(Ident {
@@ -302,7 +307,7 @@ impl Taker<'_, '_, '_, '_> {
                 Some(_) => ControlFlow::Break(()),
                 None => ControlFlow::Continue(()),
             };
-            let nested = self.clause.name == "aggregate function calls";
+            let nested = self.clause.name == AGGREGATE_CALLS;
             if nested && !self.binder.names_only && ast::visit_expressions(query, notes).is_break() {
                 let message = "aggregate function calls cannot be nested";
                 return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
@@ -496,11 +501,19 @@ impl Taker<'_, '_, '_, '_> {
         }
         if function.over.is_some() {
             if !self.clause.windows {
-                let message = format!("window functions are not allowed in {}", self.clause.name);
-                return Err(SqlError::new(SqlState(*b"42P20"), message));
+                return Err(window_refused(self.clause.name));
             }
             let mut function = function.clone();
-            self.inside(&mut function)?;
+            let around = self.clause;
+            // A clause of its own for each part: what is refused says where it stands.
+            self.clause = Clause { name: WINDOW_CALLS, windows: false, ..around };
+            self.run(&mut function.args)?;
+            self.run(&mut function.within_group)?;
+            self.clause.name = "FILTER";
+            self.run(&mut function.filter)?;
+            self.clause.name = "window definitions";
+            self.run(&mut function.over)?;
+            self.clause = around;
             let place = self.binder.hold(Held::Window(Box::new(function)));
             self.binder.windows.push(place);
             *expr = mark_expr(place);
@@ -519,7 +532,7 @@ impl Taker<'_, '_, '_, '_> {
             let function = function.clone();
             let Some(grouping) = &mut self.grouping else {
                 let message = match self.clause.name {
-                    "aggregate function calls" => "aggregate function calls cannot be nested".to_string(),
+                    AGGREGATE_CALLS => "aggregate function calls cannot be nested".to_string(),
                     clause if name == "grouping" => format!("grouping operations are not allowed in {clause}"),
                     "JOIN/ON" => "aggregate functions are not allowed in JOIN conditions".to_string(),
                     clause => format!("aggregate functions are not allowed in {clause}"),
@@ -622,9 +635,7 @@ impl Taker<'_, '_, '_, '_> {
         let Expr::Function(mut function) = call else { return Ok(()) };
         if !self.clause.sets {
             let message = match self.clause.name {
-                "aggregate function calls" => {
-                    "aggregate function calls cannot contain set-returning function calls".to_string()
-                }
+                AGGREGATE_CALLS => "aggregate function calls cannot contain set-returning function calls".to_string(),
                 clause => format!("set-returning functions are not allowed in {clause}"),
             };
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
@@ -634,6 +645,17 @@ impl Taker<'_, '_, '_, '_> {
         self.binder.sets.push(held);
         *expr = mark_expr(held);
         Ok(())
+    }
+}
+
+/// A window function stands where there is none.
+fn window_refused(clause: &str) -> SqlError {
+    match clause {
+        WINDOW_CALLS => SqlError::new(SqlState(*b"42P20"), "window function calls cannot be nested"),
+        AGGREGATE_CALLS => {
+            SqlError::new(SqlState::GROUPING_ERROR, "aggregate function calls cannot contain window function calls")
+        }
+        clause => SqlError::new(SqlState(*b"42P20"), format!("window functions are not allowed in {clause}")),
     }
 }
 

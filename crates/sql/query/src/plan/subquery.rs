@@ -105,7 +105,7 @@ impl VisitorMut for Taker<'_> {
             }
             Expr::InSubquery { expr: left, subquery, negated } => {
                 let (left, negated) = (std::mem::replace(left, Box::new(null())), *negated);
-                if matches!(*left, Expr::Tuple(_)) {
+                if crate::expr::row_fields(&left).is_some() {
                     Err(Refusal::Engine("IN over rows of several columns"))
                 } else {
                     let any = self.any(left, subquery);

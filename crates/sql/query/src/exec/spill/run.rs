@@ -63,6 +63,8 @@ impl RunWriter {
 
     fn flush(&mut self, spool: &Spool) -> Result<(), SqlError> {
         if !self.buffer.is_empty() {
+            // Rows may be so large that those who count them hardly ever look.
+            crate::work::step(self.buffer.len())?;
             let from = spool.file.append(&self.buffer)?;
             self.run.extend(from, self.buffer.len() as u64);
             self.buffer.clear();
@@ -157,6 +159,7 @@ impl RunReader {
             }
             let left = usize::try_from(self.extent.1 - self.extent.0).unwrap_or(usize::MAX);
             let wanted = (self.buffer.len() - self.filled).min(left);
+            crate::work::step(wanted)?;
             self.spool.file.read(self.extent.0, &mut self.buffer[self.filled..self.filled + wanted])?;
             self.extent.0 += wanted as u64;
             self.left_bytes -= wanted as u64;
