@@ -1,7 +1,8 @@
 //! Workloads: K workers, each with a connection of its own, one operation at a time, for a while.
 //!
 //! Latency is what a worker waits for one operation from when it first wanted it, server-visible retries (40001, 40P01) included, in an HDR histogram of
-//! microseconds with three digits. Throughput counts operations that succeeded. The measured time begins after the ramp-up.
+//! microseconds with three digits. Throughput counts operations that succeeded in the measured time, which begins after the ramp-up. What was under way when it
+//! ended is in no rate and no latency: where hundreds of workers wait for a second each, those would make a short run look faster than it was.
 //!
 //! A worker whose node is lost counts an error, goes to the next host of the URL, in turn, until one serves or the run ends, and tries the same operation there: its
 //! latency has all of that. What is still wanted when the run ends is in no latency; so the report says the longest time in which no worker's operation succeeded, too.
@@ -142,6 +143,8 @@ fn us(duration: Duration) -> u64 {
 
 struct Worker {
     histograms: Vec<Histogram<u64>>,
+    /// Succeeded after the measured time.
+    late: u64,
     retries: u64,
     errors: Vec<String>,
     failures: u64,
@@ -235,7 +238,7 @@ fn work(
     // Three digits between 1 µs and ten minutes are within what the histogram allows.
     let histogram = || Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).ok();
     let histograms = workload.operations().iter().filter_map(|_| histogram()).collect();
-    let mut worker = Worker { histograms, retries: 0, errors: Vec::new(), failures: 0 };
+    let mut worker = Worker { histograms, late: 0, retries: 0, errors: Vec::new(), failures: 0 };
     let mut wanted = None;
     while !live.stop.load(Relaxed) {
         // What no node served is wanted still, since when it was.
@@ -248,12 +251,17 @@ fn work(
                 done => break done,
             }
         };
-        let measured = live.measuring.load(Relaxed);
+        let over = live.stop.load(Relaxed);
+        let measured = live.measuring.load(Relaxed) && !over;
         worker.retries += u64::from(measured) * u64::from(tries);
         match done {
             Ok(()) => {
                 live.done.fetch_add(1, Relaxed);
-                live.gaps.end_one(us(epoch.elapsed()));
+                if over {
+                    worker.late += 1;
+                } else {
+                    live.gaps.end_one(us(epoch.elapsed()));
+                }
                 if measured && let Some(h) = worker.histograms.get_mut(operation) {
                     h.saturating_record(us(began.elapsed()).max(1));
                 }
@@ -316,6 +324,55 @@ mod tests {
     use std::net::TcpListener;
     use std::sync::Mutex;
 
+    /// Each operation ends when the run is over.
+    struct Slow<'a> {
+        live: &'a Live,
+    }
+
+    impl Workload for Slow<'_> {
+        fn name(&self) -> &'static str {
+            "slow"
+        }
+        fn operations(&self) -> &'static [&'static str] {
+            &["wait"]
+        }
+        fn load(&self, _: &mut Client, _: &mut SmallRng, _: &mut Progress<'_>) -> Result<(), ClientError> {
+            Ok(())
+        }
+        fn prepare(&self, _: &mut Client) -> Result<(), ClientError> {
+            Ok(())
+        }
+        fn choose(&self, _: &mut SmallRng) -> (usize, u32) {
+            (0, 0)
+        }
+        fn run(&self, _: &mut Client, _: usize, _: u32) -> Result<(), ClientError> {
+            self.live.stop.store(true, Relaxed);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_ends_after_the_run_is_in_no_rate() {
+        let (live, url) = (Live::default(), doorman());
+        live.measuring.store(true, Relaxed);
+        let client = Client::connect(&url).unwrap();
+        let slow = Slow { live: &live };
+        let worker = work(&slow, &url, client, SmallRng::seed_from_u64(1), (&live, Instant::now()));
+        assert_eq!((worker.histograms[0].len(), worker.late, worker.failures), (0, 1, 0));
+        let options = Options {
+            url,
+            workers: 1,
+            duration: Duration::from_secs(1),
+            ramp_up: Duration::ZERO,
+            load: false,
+            spread: false,
+            seed: 1,
+        };
+        let report = Report::new(&slow, &options, "none".into(), vec![worker], Duration::from_secs(1));
+        assert!(report.operations.iter().all(|operation| operation.per_second == 0.0));
+        assert!(report.late == 1 && !report.has_halted(), "it is slow, and goes on");
+    }
+
     /// Loses its connection at the first attempt, and finds a node that is not ready at the second.
     struct Outage<'a> {
         live: &'a Live,
@@ -341,11 +398,13 @@ mod tests {
             (0, self.next.fetch_add(1, Relaxed) as u32)
         }
         fn run(&self, _: &mut Client, _: usize, parameter: u32) -> Result<(), ClientError> {
-            self.asked.lock().unwrap().push(parameter);
+            let mut asked = self.asked.lock().unwrap();
+            asked.push(parameter);
             if self.prepared.load(Relaxed) == 0 {
                 return Err(ClientError::Closed);
             }
-            self.live.stop.store(true, Relaxed);
+            // The run ends while the next one is under way.
+            self.live.stop.store(asked.len() > 2, Relaxed);
             Ok(())
         }
     }
@@ -373,8 +432,8 @@ mod tests {
         let outage = Outage { live: &live, next, prepared, asked: Mutex::default() };
         let client = Client::connect(&url).unwrap();
         let worker = work(&outage, &url, client, SmallRng::seed_from_u64(1), (&live, Instant::now()));
-        assert_eq!(*outage.asked.lock().unwrap(), [7, 7], "it is the same operation that is tried again");
-        assert_eq!(worker.failures, 2);
+        assert_eq!(*outage.asked.lock().unwrap(), [7, 7, 8], "it is the same operation that is tried again");
+        assert_eq!((worker.failures, worker.late), (2, 1));
         let all = &worker.histograms[0];
         // Between two attempts to connect there is a pause, and it waited for that at least.
         assert!(all.len() == 1 && all.max() >= us(RECONNECT_PAUSE), "{} us", all.max());

@@ -66,6 +66,8 @@ pub struct Report {
     pub seed: u64,
     /// All operations together, then each.
     pub operations: Vec<OperationReport>,
+    /// Operations that were under way when the measured time ended, and succeeded: in no rate and no latency.
+    pub late: u64,
     /// Operations that the server asked to run again (40001, 40P01).
     pub retries: u64,
     /// Operations that failed, ramp-up included.
@@ -93,11 +95,13 @@ impl Report {
             idle_seconds_max: 0.0,
             seed: options.seed,
             operations: Vec::new(),
+            late: 0,
             retries: 0,
             failures: 0,
             errors: Vec::new(),
         };
         for worker in workers {
+            report.late += worker.late;
             report.retries += worker.retries;
             report.failures += worker.failures;
             for error in worker.errors {
@@ -130,7 +134,7 @@ impl Report {
 
     /// Whether it did nothing any more when it ended: for [`super::IDLE_MAX`], or all the time.
     pub fn has_halted(&self) -> bool {
-        let nothing = self.operations.iter().all(|o| o.count == 0);
+        let nothing = self.late == 0 && self.operations.iter().all(|o| o.count == 0);
         nothing || self.idle_seconds >= super::IDLE_MAX.as_secs_f64()
     }
 
@@ -139,7 +143,7 @@ impl Report {
         let operations: Vec<Value> = self.operations.iter().map(OperationReport::json).collect();
         json!({
             "workload": self.workload, "server": self.server, "workers": self.workers, "seconds": self.seconds,
-            "idle_seconds": self.idle_seconds, "idle_seconds_max": self.idle_seconds_max, "seed": self.seed, "operations": operations, "retries": self.retries, "failures": self.failures,
+            "idle_seconds": self.idle_seconds, "idle_seconds_max": self.idle_seconds_max, "seed": self.seed, "operations": operations, "late": self.late, "retries": self.retries, "failures": self.failures,
             "errors": self.errors,
         })
         .to_string()
