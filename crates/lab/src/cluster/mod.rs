@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Each cluster is fresh: an empty folder, which goes with it, and new ports.
+//! 1. Each cluster is fresh: an empty folder, which goes with it, and new ports. What a run that was killed has left the next one removes ([`folder`]).
 //! 2. Nodes end with the value, and with the lab's process however that ends.
 //! 3. Whatever is waited for has a bound, and its error names the node and what it said last.
 //!
@@ -19,6 +19,7 @@
 //! Stated errors are injected, not offsets: the nodes' clocks agree, which makes no restart *necessary*.
 
 mod bound_file;
+mod folder;
 mod node;
 mod placement;
 mod relay;
@@ -31,12 +32,13 @@ pub use relay::Delays;
 pub use usage::Usage;
 
 use crate::client::{Client, ClientError, Url};
+use folder::Folder;
 use node::Node;
 use relay::Relay;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -138,10 +140,11 @@ fn io_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> ClusterError {
 /// Nodes that run, and everything that was injected.
 pub struct Cluster {
     binary: PathBuf,
-    dir: PathBuf,
+    // Fields go in this order: nodes write into the folder.
     nodes: Vec<Node>,
     _relays: Vec<Relay>,
     _bounds: Vec<BoundFile>,
+    dir: Folder,
 }
 
 /// A port that is free now.
@@ -156,14 +159,14 @@ impl Cluster {
     /// # Errors
     /// [`ClusterError`].
     pub fn start(plan: &Plan) -> Result<Cluster, ClusterError> {
-        let dir = folder(&plan.dir)?;
+        let dir = Folder::new(&plan.dir)?;
         let mut cluster =
-            Cluster { binary: plan.binary.clone(), dir, nodes: Vec::new(), _relays: Vec::new(), _bounds: Vec::new() };
+            Cluster { binary: plan.binary.clone(), nodes: Vec::new(), _relays: Vec::new(), _bounds: Vec::new(), dir };
         // From here on what was begun goes with `cluster`.
         let mut addresses = Vec::new();
         for number in 1..=plan.nodes {
             let ports = [free_port()?, free_port()?, free_port()?];
-            cluster.nodes.push(Node::new(number, cluster.dir.join(format!("n{number}")), ports));
+            cluster.nodes.push(Node::new(number, cluster.dir.path().join(format!("n{number}")), ports));
             let relay = plan.delays.is_some() && plan.nodes > 1;
             addresses.push(if relay { free_port()? } else { ports[2] });
         }
@@ -174,7 +177,7 @@ impl Cluster {
                 None => "--clock=same-host".to_owned(),
                 Some(Clock::Stated(error)) => format!("--clock=static:{}us", error.as_micros()),
                 Some(Clock::Moving(curve)) => {
-                    let path = cluster.dir.join(format!("bound{}", at + 1));
+                    let path = cluster.dir.path().join(format!("bound{}", at + 1));
                     cluster._bounds.push(BoundFile::start(path.clone(), curve.clone())?);
                     format!("--clock=clockbound:{}", path.display())
                 }
@@ -307,22 +310,6 @@ impl Cluster {
             std::thread::sleep(PAUSE);
         }
     }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        // Processes first: they write into the folder.
-        self.nodes.clear();
-        let _ = std::fs::remove_dir_all(&self.dir);
-    }
-}
-
-/// A folder of a cluster's own.
-fn folder(dir: &Path) -> Result<PathBuf, ClusterError> {
-    let name = |n: u32| dir.join(format!("timeball-lab-{}-{n}", std::process::id()));
-    let path = (0..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(u32::MAX));
-    std::fs::create_dir_all(&path).map_err(io_error(path.display().to_string()))?;
-    Ok(path)
 }
 
 /// The page of `/metrics` at a port.

@@ -280,6 +280,14 @@ pub enum LabError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Another process measures it, into the same folder.
+    #[error(
+        "{path} is being written by another run of this experiment: wait for its end, or give --out another folder"
+    )]
+    Running {
+        /// Which file.
+        path: PathBuf,
+    },
     /// What an interrupted run left would be lost.
     #[error(
         "{path} holds {there} of the {all} points of a run that was interrupted: go on with it (--resume), or measure all of them anew (--anew)"

@@ -95,14 +95,11 @@ pub(super) fn company(measured: &Measured) -> (String, String) {
     ("the machine".to_owned(), text)
 }
 
-/// A line of a page's settings: what the nodes' program is.
+/// A line of a page's settings: where nodes and clients run. The page's head says how their program was built.
 pub(super) fn program() -> (String, String) {
-    let built = if cfg!(debug_assertions) { "built without optimisation" } else { "an optimised build" };
     (
         "nodes and clients".to_owned(),
-        format!(
-            "the program that wrote this page, {built}, unless --binary named another for the nodes; all on one machine, over its loopback interface"
-        ),
+        "of one program, that of the head of this page; all on one machine, over its loopback interface".to_owned(),
     )
 }
 

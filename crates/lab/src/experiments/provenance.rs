@@ -1,6 +1,7 @@
 //! What a page says of where it comes from: machine, date, commit, command.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,6 +14,18 @@ pub(super) struct Provenance {
     pub date: String,
     /// Of the source tree that the run began in.
     pub commit: String,
+    /// How the program that measured was built, and which one the nodes run where that is another.
+    pub program: String,
+}
+
+/// What records have that were begun before they said it.
+const UNTOLD: &str = "its record does not say how it was built";
+
+fn program(binary: &Path) -> String {
+    let built = if cfg!(debug_assertions) { "built without optimisation" } else { "an optimised build" };
+    let own = std::env::current_exe().is_ok_and(|own| own == binary);
+    // Experiments that start no nodes may be told of a program that is not there.
+    if own || !binary.exists() { built.to_owned() } else { format!("{built}; nodes of {}", binary.display()) }
 }
 
 fn field(text: &str, name: &str) -> Option<String> {
@@ -58,37 +71,61 @@ fn commit() -> String {
     };
     let Some(hash) = git(&["rev-parse", "--short=10", "HEAD"]) else { return "not of a source tree".into() };
     // What a run writes is no change of the code.
-    match git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "Cargo.toml", "Cargo.lock"]).as_deref()
-    {
+    // From the top of the tree, wherever the run began in it.
+    const CODE: [&str; 4] = ["--", ":/crates", ":/Cargo.toml", ":/Cargo.lock"];
+    let status = git(&[&["status", "--porcelain", "--untracked-files=no"][..], &CODE].concat());
+    let changed = git(&[&["log", "-1", "--format=%ct"][..], &CODE].concat()).and_then(|seconds| seconds.parse().ok());
+    let built = std::env::current_exe().and_then(fs::metadata).and_then(|program| program.modified()).ok();
+    match status.as_deref() {
+        Some("") if is_older(built, changed) => format!("{hash}, by a program that was built before it"),
         Some("") => hash,
         _ => format!("{hash} and changes"),
     }
 }
 
+/// Whether a program was built before the last change of the code, seconds since 1970.
+fn is_older(built: Option<SystemTime>, changed: Option<u64>) -> bool {
+    let built = built.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    matches!((built, changed), (Some(built), Some(changed)) if built.as_secs() < changed)
+}
+
 impl Provenance {
-    /// Of this process.
-    pub fn here() -> Self {
-        Provenance { machine: machine(), date: date(), commit: commit() }
+    /// Of this process, whose nodes are of this program.
+    pub fn here(binary: &Path) -> Self {
+        Provenance { machine: machine(), date: date(), commit: commit(), program: program(binary) }
     }
     /// As the second line of a record.
     pub fn line(&self) -> String {
-        format!("# {}\t{}\t{}", self.machine, self.date, self.commit)
+        format!("# {}\t{}\t{}\t{}", self.machine, self.date, self.commit, self.program)
     }
     /// Reads that back.
     pub fn parse(line: &str) -> Option<Self> {
         let mut fields = line.strip_prefix("# ")?.split('\t').map(str::to_owned);
-        Some(Provenance { machine: fields.next()?, date: fields.next()?, commit: fields.next()? })
+        let (machine, date, commit) = (fields.next()?, fields.next()?, fields.next()?);
+        Some(Provenance { machine, date, commit, program: fields.next().unwrap_or_else(|| UNTOLD.to_owned()) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Provenance, civil};
+    use super::{Provenance, UNTOLD, civil, is_older};
+    use std::path::Path;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    #[test]
+    fn a_program_that_is_older_than_the_code_is_told() {
+        let built = Some(UNIX_EPOCH + Duration::from_secs(1_000));
+        assert!(is_older(built, Some(1_001)) && !is_older(built, Some(1_000)));
+        assert!(!is_older(built, None) && !is_older(None, Some(1_000)));
+    }
 
     #[test]
     fn a_line_reads_back() {
-        let here = Provenance::here();
+        let here = Provenance::here(Path::new("/bin/sh"));
+        assert!(here.program.ends_with("; nodes of /bin/sh"), "{}", here.program);
         assert_eq!(Provenance::parse(&here.line()), Some(here));
+        // Records of before have no fourth field.
+        assert_eq!(Provenance::parse("# m\td\tc").map(|p| p.program), Some(UNTOLD.to_owned()));
         assert_eq!(Provenance::parse("p x=1\ta=2"), None);
     }
 

@@ -4,8 +4,8 @@ use super::provenance::Provenance;
 use super::{Experiment, LabError, Measured, Scope, Size, Values};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 /// First word of the first line.
@@ -13,10 +13,14 @@ const HEAD: &str = "# timeball lab points 1";
 /// How long a point took, among its numbers: it is of the run, not of what is measured.
 const TOOK_S: &str = "took_s";
 
-/// A file of points: a line that says which run it is of, one that says where that took place, and one for each point.
+/// A file of points: a line that says which run it is of, one that says where that took place, and one for each point. One run has it at a time.
+///
+/// What another run left stays until the first point of this one is there: who fails before that has lost nothing.
 pub(super) struct Record {
     path: PathBuf,
     file: File,
+    /// The first two lines, where they are to take the place of what is there.
+    head: Option<String>,
     /// What is there.
     pub measured: Measured,
     /// How long that took, seconds.
@@ -76,6 +80,10 @@ impl Record {
         };
         let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
         let scope = lines.next().and_then(|first| scope_of(first, experiment.name()));
+        // A run that ended before its first point.
+        if text.is_empty() {
+            return Ok(());
+        }
         let there: BTreeSet<&str> = lines.skip(1).filter_map(|line| line.split('\t').next()).collect();
         let wanted = experiment.points(scope.unwrap_or(Scope { size: Size::Usual, seed: 0 }));
         let missing = wanted.iter().filter(|point| !there.contains(point.name.as_str())).count();
@@ -86,17 +94,28 @@ impl Record {
         }
     }
 
-    /// A new file, or what an interrupted run of the same experiment, size and seed left.
-    pub fn open(dir: &Path, experiment: &str, scope: Scope, resume: bool) -> Result<Self, LabError> {
+    /// A new file, or what an interrupted run of the same experiment, size and seed left. `binary` is the program of the nodes.
+    ///
+    /// # Errors
+    /// The system's; [`LabError::Running`]; [`LabError::Resume`] where what is there is of another run.
+    pub fn open(dir: &Path, experiment: &str, scope: Scope, resume: bool, binary: &Path) -> Result<Self, LabError> {
         let path = path_of(dir, experiment);
         let failed = |error| LabError::File { path: path.clone(), error };
-        let (mut measured, mut took_s, mut begun) = (Measured::default(), 0.0, Provenance::here());
-        let mut kept = String::new();
-        if resume && path.exists() {
-            let text = fs::read_to_string(&path).map_err(failed)?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LabError::Running { path }),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let (mut measured, mut took_s, mut begun) = (Measured::default(), 0.0, Provenance::here(binary));
+        let text = fs::read_to_string(&path).map_err(failed)?;
+        let anew = !resume || text.is_empty();
+        if !anew {
             let wrong = |reason: String| LabError::Resume { path: path.clone(), reason };
             // A line without an end was being written when the run ended: it is measured again.
-            let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+            let mut lines = whole.lines();
             let (found, wanted) = (lines.next().unwrap_or_default(), head(experiment, scope));
             if found != wanted {
                 return Err(wrong(format!("it begins with {found:?}, this run's would with {wanted:?}")));
@@ -107,30 +126,52 @@ impl Record {
                 let Some((point, values, seconds)) = parse_line(text) else {
                     return Err(wrong(format!("line {} cannot be read", n + 3)));
                 };
-                kept = kept + text + "\n";
                 took_s += seconds;
                 measured.0.insert(point, values);
             }
+            file.set_len(whole.len() as u64).map_err(failed)?;
+            file.seek(SeekFrom::End(0)).map_err(failed)?;
         }
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path).map_err(failed)?;
-        write!(file, "{}\n{}\n{kept}", head(experiment, scope), begun.line()).map_err(failed)?;
-        Ok(Record { path, file, measured, took_s, begun })
+        let head = anew.then(|| format!("{}\n{}\n", head(experiment, scope), begun.line()));
+        Ok(Record { path, file, head, measured, took_s, begun })
     }
 
-    /// Why a program of this commit does not go on with it: one page would be of two programs.
-    pub fn is_of_another_commit(&self, here: &Provenance) -> LabError {
-        let reason = format!("it was begun at {}, this is {}", self.begun.commit, here.commit);
-        LabError::Resume { path: self.path.clone(), reason }
+    /// Why a program of this commit, or built in this way, does not go on with it, if it is another: one page would be of two programs.
+    ///
+    /// # Errors
+    /// [`LabError::Resume`].
+    pub fn is_of(&self, here: &Provenance) -> Result<(), LabError> {
+        let (begun, wrong) = (&self.begun, |reason| Err(LabError::Resume { path: self.path.clone(), reason }));
+        if begun.commit != here.commit {
+            return wrong(format!("it was begun at {}, this is {}", begun.commit, here.commit));
+        }
+        match begun.program == here.program {
+            true => Ok(()),
+            false => wrong(format!("it was begun by {}, this is {}", begun.program, here.program)),
+        }
     }
 
     /// A point was measured.
     pub fn add(&mut self, point: &str, values: Values, took_s: f64) -> Result<(), LabError> {
         let failed = |error| LabError::File { path: self.path.clone(), error };
+        if let Some(head) = &self.head {
+            self.file.set_len(0).map_err(failed)?;
+            self.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+            self.file.write_all(head.as_bytes()).map_err(failed)?;
+            self.head = None;
+        }
         self.file.write_all((line(point, &values, took_s) + "\n").as_bytes()).map_err(failed)?;
         self.file.flush().map_err(failed)?;
         self.took_s += took_s;
         self.measured.0.insert(point.to_owned(), values);
         Ok(())
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // A closed file is locked still while a process that was just forked has it, too.
+        let _ = self.file.unlock();
     }
 }
 

@@ -85,16 +85,17 @@ pub fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<PathBuf,
     };
     let scope = Scope { size: options.size, seed: options.seed };
     fs::create_dir_all(&options.out).map_err(|error| LabError::File { path: options.out.clone(), error })?;
-    let begin = options.begin;
+    let (begin, binary) = (options.begin, &options.ground.binary);
+    // From here on no other run writes it.
+    let mut record = Record::open(&options.out, experiment.name(), scope, begin == Begin::Resume, binary)?;
     if begin == Begin::UnlessUnfinished {
         Record::is_finished(&options.out, experiment.as_ref())?;
     }
-    let mut record = Record::open(&options.out, experiment.name(), scope, begin == Begin::Resume)?;
-    let here = Provenance::here();
+    let here = Provenance::here(binary);
     let points = experiment.points(scope);
     let is_whole = points.iter().all(|point| record.measured.0.contains_key(&point.name));
-    if !is_whole && record.begun.commit != here.commit {
-        return Err(record.is_of_another_commit(&here));
+    if !is_whole {
+        record.is_of(&here)?;
     }
     measure(experiment.as_ref(), scope, &options.ground, &mut record, &mut progress)?;
     let report = experiment.report(&record.measured, scope);
@@ -112,6 +113,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<PathBuf,
             ("machine", begun.machine.clone()),
             ("date", begun.date.clone()),
             ("commit", commit),
+            ("program", begun.program.clone()),
             ("measuring took", time(record.took_s)),
         ],
     );

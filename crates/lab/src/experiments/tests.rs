@@ -1,6 +1,8 @@
 //! The frame: points are kept, a run goes on where it stopped, one seed gives one set of files.
 
 use super::catalogue::ITEMS;
+use super::provenance::Provenance;
+use super::record::Record;
 use super::{Begin, Ground, LabError, Measured, Options, Scope, Size, all, index, list, run};
 use std::collections::BTreeSet;
 use std::fs;
@@ -88,8 +90,8 @@ fn a_run_of_another_commit_is_not_gone_on_with() {
     let file = folder.0.join(format!("{name}.points.tsv"));
     let whole = fs::read_to_string(&file).unwrap();
     let mut lines: Vec<String> = whole.split_inclusive('\n').map(str::to_owned).collect();
-    let (place, _) = lines[1].rsplit_once('\t').unwrap();
-    lines[1] = format!("{place}\t0123456789\n");
+    let fields: Vec<&str> = lines[1].split('\t').collect();
+    lines[1] = [fields[0], fields[1], "0123456789", fields[3]].join("\t");
     // All points are there: the page says both.
     fs::write(&file, lines.concat()).unwrap();
     let page = fs::read_to_string(run(&options(name, &folder.0, true), |_| {}).unwrap()).unwrap();
@@ -125,6 +127,61 @@ fn what_an_interrupted_run_left_is_not_thrown_away_unasked() {
     again(Begin::Anew).unwrap();
     fs::write(&file, lines[..2].concat()).unwrap();
     again(Begin::UnlessUnfinished).unwrap();
+}
+
+#[test]
+fn a_run_of_another_build_is_not_gone_on_with() {
+    let folder = Folder::new("build");
+    let name = "clock-rsm-model";
+    run(&options(name, &folder.0, false), |_| {}).unwrap();
+    let file = folder.0.join(format!("{name}.points.tsv"));
+    let whole = fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let (place, _) = lines[1].rsplit_once('\t').unwrap();
+    let left = format!("{}{place}\tan optimised build; nodes of /elsewhere\n{}", lines[0], lines[2]);
+    fs::write(&file, &left).unwrap();
+    let error = run(&options(name, &folder.0, true), |_| {}).unwrap_err();
+    assert!(matches!(&error, LabError::Resume { .. }) && error.to_string().contains("/elsewhere"), "{error}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), left, "it is as it was");
+    // The page says how what measured was built, whoever writes it.
+    fs::write(&file, whole.replace(lines[1], &format!("{place}\tby hand\n"))).unwrap();
+    let page = fs::read_to_string(run(&options(name, &folder.0, true), |_| {}).unwrap()).unwrap();
+    assert!(page.contains("| program | by hand |"), "{page}");
+}
+
+#[test]
+fn of_two_runs_at_once_one_measures() {
+    let folder = Folder::new("both");
+    let name = "clock-rsm-model";
+    let scope = Scope { size: Size::Quick, seed: 1 };
+    let other = Record::open(&folder.0, name, scope, false, Path::new("/nonexistent")).unwrap();
+    for begin in [Begin::UnlessUnfinished, Begin::Resume, Begin::Anew] {
+        let error = run(&Options { begin, ..options(name, &folder.0, false) }, |_| {}).unwrap_err();
+        assert!(matches!(&error, LabError::Running { .. }) && error.to_string().contains("--out"), "{error}");
+    }
+    drop(other);
+    run(&options(name, &folder.0, false), |_| {}).unwrap();
+}
+
+/// Its nodes cannot be started: what another run measured stands, and no folder is left.
+#[test]
+fn who_fails_before_the_first_point_has_lost_nothing() {
+    let folder = Folder::new("kept");
+    let file = folder.0.join("ycsb.points.tsv");
+    let here = Provenance::here(Path::new("/nonexistent"));
+    let experiment = all().into_iter().find(|experiment| experiment.name() == "ycsb").unwrap();
+    let points = experiment.points(Scope { size: Size::Quick, seed: 1 });
+    let mut finished = format!("# timeball lab points 1\tycsb\tQuick\tseed 1\n{}\n", here.line());
+    points.iter().for_each(|point| finished.push_str(&format!("{}\ttook_s=1.0\n", point.name)));
+    fs::write(&file, &finished).unwrap();
+    for begin in [Begin::UnlessUnfinished, Begin::Anew] {
+        let ground = Ground { binary: "/nonexistent".into(), dir: folder.0.clone() };
+        let error = run(&Options { begin, ground, ..options("ycsb", &folder.0, false) }, |_| {}).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent"), "{error}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), finished, "{begin:?}");
+    }
+    let left: Vec<_> = fs::read_dir(&folder.0).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["ycsb.points.tsv"]);
 }
 
 #[test]

@@ -377,7 +377,7 @@ impl Experiment for NoLoss {
             (
                 "orders (TPC-C)".to_owned(),
                 format!(
-                    "a load of the lab's own: new-order 49 %, payment 43, order-status 4, stock-level 4 of TPC-C's, {WAREHOUSES} warehouses, cut down and without think times; not CockroachDB's TPC-C, so no tpmC"
+                    "a load of the lab's own: new-order 49 %, payment 43, order-status 4, stock-level 4 of TPC-C's, {WAREHOUSES} warehouses. Cut down: delivery is left out, as are columns that these four do not need, think times and orders of other warehouses; 100 customers a district and 1,000 items, drawn uniformly. Not CockroachDB's TPC-C, so no tpmC; `cargo x bench tpcc` runs a whole one"
                 ),
             ),
             (

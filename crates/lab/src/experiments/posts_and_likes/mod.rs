@@ -48,7 +48,7 @@ fn sizes(scope: Scope) -> Sizes {
     let seconds = Duration::from_secs;
     match scope.size {
         Size::Quick => Sizes { workers: vec![4], rounds: 1, ramp_up: seconds(0), duration: seconds(1) },
-        Size::Usual => Sizes { workers: vec![50, 200, 500], rounds: 1, ramp_up: seconds(2), duration: seconds(6) },
+        Size::Usual => Sizes { workers: vec![50, 200, 500], rounds: 2, ramp_up: seconds(2), duration: seconds(6) },
         // As the document: for five minutes after one, once.
         Size::Full => {
             let workers = (1..=10).map(|n| n * 50).collect();
@@ -61,8 +61,14 @@ fn name(reads: u32, workers: usize, mode: Mode, round: usize) -> String {
     format!("reads={reads} workers={workers} {} round={round}", mode.word())
 }
 
-fn delayed(delay_ms: u64, mode: Mode) -> String {
-    format!("delay={delay_ms}ms {}", mode.word())
+fn delayed(delay_ms: u64, mode: Mode, round: usize) -> String {
+    format!("delay={delay_ms}ms {} round={round}", mode.word())
+}
+
+/// Who comes first differs by round: what else the machine does concerns all.
+fn in_turn<const N: usize>(mut modes: [Mode; N], round: usize) -> [Mode; N] {
+    modes.rotate_left((round - 1) % N);
+    modes
 }
 
 /// What is run on a fresh cluster.
@@ -157,16 +163,18 @@ impl Experiment for Posts {
         for round in 1..=sizes.rounds {
             for reads in READS {
                 for workers in &sizes.workers {
-                    for mode in MODES {
+                    for mode in in_turn(MODES, round) {
                         add(name(reads, *workers, mode, round), load(reads, *workers, mode, None));
                     }
                 }
             }
         }
-        for delay_ms in DELAYS_MS {
-            for mode in [Mode::Static, Mode::Dynamic] {
-                let delay = Some(Duration::from_millis(delay_ms));
-                add(delayed(delay_ms, mode), load(READS[0], DELAYED_WORKERS, mode, delay));
+        for round in 1..=sizes.rounds {
+            for delay_ms in DELAYS_MS {
+                for mode in in_turn([Mode::Static, Mode::Dynamic], round) {
+                    let delay = Some(Duration::from_millis(delay_ms));
+                    add(delayed(delay_ms, mode, round), load(READS[0], DELAYED_WORKERS, mode, delay));
+                }
             }
         }
         points
