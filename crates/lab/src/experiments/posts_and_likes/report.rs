@@ -251,18 +251,40 @@ fn percent(values: &[f64]) -> String {
     format!("{:+.0} to {:+.0} %", (low - 1.0) * 100.0, (high - 1.0) * 100.0)
 }
 
-fn sections(numbers: &Numbers<'_>, reads: u32, sizes: &Sizes) -> Vec<Section> {
-    let (rows, word, figures): (&[Row], &str, [&str; 4]) = match reads {
-        95 => (&TABLES_C, "C", ["4.1", "4.2", "4.3", "4.6"]),
-        _ => (&TABLES_D, "D", ["4.9", "4.10", "4.11", "4.14"]),
+/// Figures 4.3 to 4.8, or 4.11 to 4.16: latencies of reads and of likes, by percentile.
+fn latencies(numbers: &Numbers<'_>, (reads, rows): (u32, &[Row]), sizes: &Sizes, first: u32) -> Vec<Section> {
+    let percentiles = [("p50", 0), ("p95", 1), ("p99", 2)];
+    let of = |(n, (what, (percentile, at))): (u32, (&'static str, (&'static str, usize)))| {
+        let figure_number = format!("4.{}", first + n);
+        let title = format!("figure {figure_number}: {percentile} latency of {what}s, {reads} % reads");
+        let label = format!("latency of {what}s, {percentile}, ms");
+        let theirs = |row: &Row| if what == "read" { row.read_ms[at] } else { row.like_ms[at] };
+        let number = format!("{what}_{percentile}_ms");
+        Section {
+            heading: format!("Latency of {what}s, {percentile}, {reads} % reads"),
+            picture: Some((
+                format!("figure-{figure_number}"),
+                figure(numbers, (reads, rows), sizes, (&title, &label, true), &number, theirs),
+            )),
+            ..Section::default()
+        }
     };
-    let of = |at: usize, what: &str| format!("figure {}: {what}, {reads} % reads", figures[at]);
-    let picture = |at: usize, picture| Some((format!("figure-{}", figures[at]), picture));
+    let all = ["read", "like"].into_iter().flat_map(|what| percentiles.map(|percentile| (what, percentile)));
+    (0..).zip(all).map(of).collect()
+}
+
+fn sections(numbers: &Numbers<'_>, reads: u32, sizes: &Sizes) -> Vec<Section> {
+    // Each has eight figures in a row.
+    let (rows, word, first): (&[Row], &str, u32) = match reads {
+        95 => (&TABLES_C, "C", 1),
+        _ => (&TABLES_D, "D", 9),
+    };
+    let of = |n: u32, what: &str| format!("figure 4.{}: {what}, {reads} % reads", first + n);
+    let picture = |n: u32, picture| Some((format!("figure-4.{}", first + n), picture));
     let share = |row: &Row| [0, 1].map(|at| row.restarts[at] * 1e3 / (row.per_second[at] * 360.0));
     let base = (reads, rows);
-    let restarts = of(0, "uncertainty restarts");
-    let (rate, read, like) = (of(1, "throughput"), of(2, "read, median latency"), of(3, "like, median latency"));
-    vec![
+    let (restarts, rate) = (of(0, "uncertainty restarts"), of(1, "throughput"));
+    let mut all = vec![
         Section {
             heading: format!("Tables {word}.1 to {word}.5: {reads} % reads"),
             text: "Means over the rounds, and standard deviations where they stand beside. Restarts are the sum of the nodes' counters from the beginning of the ramp-up on; as runs are of different\n\
@@ -286,22 +308,14 @@ fn sections(numbers: &Numbers<'_>, reads: u32, sizes: &Sizes) -> Vec<Section> {
             picture: picture(1, figure(numbers, base, sizes, (&rate, "operations/s", false), "all_per_second", |r| r.per_second)),
             ..Section::default()
         },
-        Section {
-            heading: format!("Latency of reads, {reads} % reads"),
-            picture: picture(2, figure(numbers, base, sizes, (&read, "latency of reads, p50, ms", true), "read_p50_ms", |r| r.read_ms[0])),
-            ..Section::default()
-        },
-        Section {
-            heading: format!("Latency of likes, {reads} % reads"),
-            picture: picture(3, figure(numbers, base, sizes, (&like, "latency of likes, p50, ms", true), "like_p50_ms", |r| r.like_ms[0])),
-            ..Section::default()
-        },
-        Section {
-            heading: format!("What the document prints, {reads} % reads"),
-            table: Some((format!("document-{}", word.to_lowercase()), document_table(rows))),
-            ..Section::default()
-        },
-    ]
+    ];
+    all.extend(latencies(numbers, base, sizes, first + 2));
+    all.push(Section {
+        heading: format!("What the document prints, {reads} % reads"),
+        table: Some((format!("document-{}", word.to_lowercase()), document_table(rows))),
+        ..Section::default()
+    });
+    all
 }
 
 fn delay_section(numbers: &Numbers<'_>) -> (Verdict, Section) {
