@@ -22,6 +22,7 @@ mod bound_file;
 mod folder;
 mod node;
 mod placement;
+mod ports;
 mod relay;
 mod usage;
 
@@ -34,10 +35,11 @@ pub use usage::Usage;
 use crate::client::{Client, ClientError, Url};
 use folder::Folder;
 use node::Node;
+use ports::Ports;
 use relay::Relay;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -147,29 +149,28 @@ pub struct Cluster {
     dir: Folder,
 }
 
-/// A port that is free now.
-fn free_port() -> Result<u16, ClusterError> {
-    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
-    socket.map(|address| address.port()).map_err(io_error("no port is free"))
-}
-
 impl Cluster {
     /// Starts nodes and, of several, founds a cluster; returns when each answers statements.
     ///
     /// # Errors
     /// [`ClusterError`].
     pub fn start(plan: &Plan) -> Result<Cluster, ClusterError> {
+        ports::again(|| Self::start_once(plan))
+    }
+
+    fn start_once(plan: &Plan) -> Result<Cluster, ClusterError> {
         let dir = Folder::new(&plan.dir)?;
         let mut cluster =
             Cluster { binary: plan.binary.clone(), nodes: Vec::new(), _relays: Vec::new(), _bounds: Vec::new(), dir };
         // From here on what was begun goes with `cluster`.
-        let mut addresses = Vec::new();
+        let (mut addresses, mut free) = (Vec::new(), Ports::default());
         for number in 1..=plan.nodes {
-            let ports = [free_port()?, free_port()?, free_port()?];
+            let ports = [free.take()?, free.take()?, free.take()?];
             cluster.nodes.push(Node::new(number, cluster.dir.path().join(format!("n{number}")), ports));
             let relay = plan.delays.is_some() && plan.nodes > 1;
-            addresses.push(if relay { free_port()? } else { ports[2] });
+            addresses.push(if relay { free.take()? } else { ports[2] });
         }
+        drop(free);
         let join: Vec<String> = addresses.iter().map(|port| format!("127.0.0.1:{port}")).collect();
         for at in 0..plan.nodes {
             let mut flags = vec![format!("--memory={}MiB", plan.memory_mib)];
