@@ -46,12 +46,14 @@ impl Numbers<'_> {
     fn mean(&self, point: impl Fn(usize) -> String, name: &str) -> f64 {
         self.of(point, name).0
     }
-    /// Of the writes of a mode that ran alone: the share that waited for their timestamps, as the nodes counted, and that wait as a share of what they took.
+    /// Of the writes of a mode that ran alone: the share that waited for their timestamps, as the nodes counted, and that wait as a share of what a write took.
     fn waited(&self, point: impl Fn(usize) -> String, mode: &str) -> [f64; 2] {
         let shares = (1..=self.rounds).map(|round| {
             let get = |name: &str| self.measured.get(&point(round), name);
-            let took_ns = get(&format!("{mode}_writes")) * get(&format!("{mode}_mean_ms")) * 1e6;
-            [get("txn_commit_waits") / get("txn_commits"), get("commit_wait_nanos") / took_ns]
+            // The nodes count also what was under way when the measured time ended, so both are of one commit.
+            let commits = get("txn_commits");
+            let waited_ms = get("commit_wait_nanos") / commits / 1e6;
+            [get("txn_commit_waits") / commits, waited_ms / get(&format!("{mode}_mean_ms"))]
         });
         let shares: Vec<[f64; 2]> = shares.collect();
         [0, 1].map(|at| mean_and_deviation(&shares.iter().map(|both| both[at]).collect::<Vec<_>>()).0)
@@ -460,4 +462,34 @@ pub(super) fn report(measured: &Measured, rounds: usize, duration: Duration) -> 
         company(measured),
     ];
     Report { verdicts: vec![one, two, three, ntp], settings, sections }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Measured, Numbers, experiment_2, orders};
+    use crate::experiments::values;
+
+    #[test]
+    fn waits_are_of_commits_and_of_what_a_write_took() {
+        let mut measured = Measured::default();
+        for (round, waits) in [(1, 200.0), (2, 100.0)] {
+            let all = [
+                ("txn_commits", 200.0),
+                ("txn_commit_waits", waits),
+                ("commit_wait_nanos", waits * 24e6),
+                // Eight of the commits came after the measured time.
+                ("strict_writes", 192.0),
+                ("strict_mean_ms", 30.0),
+            ];
+            measured.0.insert(experiment_2("strict", round), values(all));
+        }
+        let [writes, time] =
+            Numbers { measured: &measured, rounds: 2 }.waited(|round| experiment_2("strict", round), "strict");
+        assert!((writes - 0.75).abs() < 1e-9 && (time - 0.6).abs() < 1e-9, "{writes} {time}");
+    }
+
+    #[test]
+    fn about_an_order_of_magnitude_is_the_nearest_one() {
+        assert_eq!([1.3, 3.0, 3.3, 5.3, 20.0, 66.0, 300.0].map(orders), [0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0]);
+    }
 }
