@@ -85,7 +85,7 @@ impl Load {
         match self {
             Load::YcsbB => &["read", "update"],
             Load::YcsbF => &["read", "read-modify-write"],
-            Load::Orders => &["new-order", "payment", "stock-level"],
+            Load::Orders => &["new-order", "payment", "order-status", "stock-level", "delivery"],
         }
     }
 }
@@ -377,7 +377,7 @@ impl Experiment for NoLoss {
             (
                 "orders (TPC-C)".to_owned(),
                 format!(
-                    "a load of the lab's own: new-order 49 %, payment 43, order-status 4, stock-level 4 of TPC-C's, {WAREHOUSES} warehouses. Cut down: delivery is left out, as are columns that these four do not need, think times and orders of other warehouses; 100 customers a district and 1,000 items, drawn uniformly. Not CockroachDB's TPC-C, so no tpmC; `cargo x bench tpcc` runs a whole one"
+                    "a load of the lab's own: TPC-C's new-order 45 %, payment 43, order-status, stock-level and delivery 4 each, {WAREHOUSES} warehouses. Cut down: columns that these do not need, think times and orders of other warehouses are left out; 100 customers a district and 1,000 items, drawn uniformly. Not CockroachDB's TPC-C, so no tpmC; `cargo x bench tpcc` runs a whole one"
                 ),
             ),
             (
