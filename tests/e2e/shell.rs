@@ -134,24 +134,24 @@ fn scripts_end_as_those_of_psql_do() {
         ("\\set ON_ERROR_STOP yes\n\\i nosuch.sql\nSELECT 'further';", 3, "", "further"),
         ("\\set ON_ERROR_STOP yes\n\\password\nSELECT 'further';", 3, "", "further"),
         (
-            "CREATE TEMP TABLE c (a int, b text);\n-- c;\nCOPY c FROM stdin;\n1\tfurther\n\\.\nSELECT b FROM c;\n",
+            "DROP TABLE IF EXISTS c; CREATE TABLE c (a int, b text);\n-- c;\nCOPY c FROM stdin;\n1\tfurther\n\\.\nSELECT b FROM c;\n",
             0,
             "further",
             "nothing",
         ),
         (
-            "CREATE TEMP TABLE c (a int);\nCOPY c FROM stdin;\nx\n2\n\\.\nSELECT 'further', count(*) FROM c;\n",
+            "DROP TABLE IF EXISTS c; CREATE TABLE c (a int);\nCOPY c FROM stdin;\nx\n2\n\\.\nSELECT 'further', count(*) FROM c;\n",
             0,
             "further",
             "nothing",
         ),
         (
-            "CREATE TEMP TABLE c (b text);\n\\copy c from stdin csv\n\"further\"\n\\.\nTABLE c;\n",
+            "DROP TABLE IF EXISTS c; CREATE TABLE c (b text);\n\\copy c from stdin csv\n\"further\"\n\\.\nTABLE c;\n",
             0,
             "further",
             "nothing",
         ),
-        ("CREATE TEMP TABLE c (b text);\nCOPY c FROM stdin;\nfurther", 0, "", "further"),
+        ("DROP TABLE IF EXISTS c; CREATE TABLE c (b text);\nCOPY c FROM stdin;\nfurther", 0, "", "further"),
         ("\\c nosuch\nSELECT 'further';", 2, "", "further"),
         (ended, 2, "", "further"),
     ];
