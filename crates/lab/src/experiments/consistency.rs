@@ -1,7 +1,8 @@
 //! `consistency`: what each mode costs by the clock's error, with replication and syncs (002 experiment 2, figure 4; design section 2).
 
 use super::{
-    Cell, Experiment, LabError, Measured, Picture, Point, Report, Scope, Section, Size, Stand, Table, Verdict, values,
+    Cell, Experiment, LabError, Measured, Picture, Point, Report, Scope, Section, Size, Stand, Table, Verdict,
+    orders_of_magnitude, values,
 };
 use crate::plot::{Chart, PALETTE, Series};
 use sim::cluster::{Latency, Model};
@@ -235,16 +236,11 @@ fn chart(measured: &Measured, link: &str, place: &str) -> Picture {
     })
 }
 
-/// How many orders of magnitude a ratio is, to the nearest one: what the document's "about one" means.
-fn orders(ratio: f64) -> f64 {
-    ratio.log10().round()
-}
-
 fn report(measured: &Measured) -> Report {
     let get = |mode: &str, what: &str| measured.get(&point_name("loopback", "at the leader", mode, 10_000), what);
     let (strict, hybrid, none) = (get("strict", "write_ms"), get("hybrid", "write_ms"), get("none", "write_ms"));
     // More than about one order, where replication takes less beside the error than it did in the document.
-    let agrees = orders(strict / hybrid) >= 1.0 && hybrid <= SLIGHT * none;
+    let agrees = orders_of_magnitude(strict / hybrid) >= 1.0 && hybrid <= SLIGHT * none;
     let StrictCosts { share_most, twice_most, too_much } = strict_costs(measured);
     let goal = match too_much.is_empty() {
         true => format!(

@@ -160,6 +160,11 @@ impl Stand {
     }
 }
 
+/// How many orders of magnitude a ratio is, to the nearest one: what a document's "about one" means.
+fn orders_of_magnitude(ratio: f64) -> f64 {
+    ratio.log10().round()
+}
+
 /// What an experiment says of one table or figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {

@@ -94,11 +94,11 @@ impl Record {
         }
     }
 
-    /// A new file, or what an interrupted run of the same experiment, size and seed left. `binary` is the program of the nodes.
+    /// A new file, of a run that begins `here`, or what an interrupted run of the same experiment, size and seed left.
     ///
     /// # Errors
     /// The system's; [`LabError::Running`]; [`LabError::Resume`] where what is there is of another run.
-    pub fn open(dir: &Path, experiment: &str, scope: Scope, resume: bool, binary: &Path) -> Result<Self, LabError> {
+    pub fn open(dir: &Path, experiment: &str, scope: Scope, resume: bool, here: &Provenance) -> Result<Self, LabError> {
         let path = path_of(dir, experiment);
         let failed = |error| LabError::File { path: path.clone(), error };
         let mut file =
@@ -108,7 +108,7 @@ impl Record {
             Err(TryLockError::WouldBlock) => return Err(LabError::Running { path }),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let (mut measured, mut took_s, mut begun) = (Measured::default(), 0.0, Provenance::here(binary));
+        let (mut measured, mut took_s, mut begun) = (Measured::default(), 0.0, here.clone());
         let text = fs::read_to_string(&path).map_err(failed)?;
         let anew = !resume || text.is_empty();
         if !anew {

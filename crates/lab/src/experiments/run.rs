@@ -85,13 +85,12 @@ pub fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<PathBuf,
     };
     let scope = Scope { size: options.size, seed: options.seed };
     fs::create_dir_all(&options.out).map_err(|error| LabError::File { path: options.out.clone(), error })?;
-    let (begin, binary) = (options.begin, &options.ground.binary);
+    let (begin, here) = (options.begin, Provenance::here(&options.ground.binary));
     // From here on no other run writes it.
-    let mut record = Record::open(&options.out, experiment.name(), scope, begin == Begin::Resume, binary)?;
+    let mut record = Record::open(&options.out, experiment.name(), scope, begin == Begin::Resume, &here)?;
     if begin == Begin::UnlessUnfinished {
         Record::is_finished(&options.out, experiment.as_ref())?;
     }
-    let here = Provenance::here(binary);
     let points = experiment.points(scope);
     let is_whole = points.iter().all(|point| record.measured.0.contains_key(&point.name));
     if !is_whole {

@@ -82,13 +82,19 @@ fn a_run_of_another_seed_is_not_gone_on_with() {
     assert!(matches!(run(&options("bounds", &folder.0, true), |_| {}), Err(LabError::Resume { .. })));
 }
 
+/// Runs it there: the file of its points, and what stands in it.
+fn points_of(name: &str, folder: &Folder) -> (PathBuf, String) {
+    run(&options(name, &folder.0, false), |_| {}).unwrap();
+    let file = folder.0.join(format!("{name}.points.tsv"));
+    let whole = fs::read_to_string(&file).unwrap();
+    (file, whole)
+}
+
 #[test]
 fn a_run_of_another_commit_is_not_gone_on_with() {
     let folder = Folder::new("commit");
     let name = "clock-rsm-model";
-    run(&options(name, &folder.0, false), |_| {}).unwrap();
-    let file = folder.0.join(format!("{name}.points.tsv"));
-    let whole = fs::read_to_string(&file).unwrap();
+    let (file, whole) = points_of(name, &folder);
     let mut lines: Vec<String> = whole.split_inclusive('\n').map(str::to_owned).collect();
     let fields: Vec<&str> = lines[1].split('\t').collect();
     lines[1] = [fields[0], fields[1], "0123456789", fields[3]].join("\t");
@@ -133,9 +139,7 @@ fn what_an_interrupted_run_left_is_not_thrown_away_unasked() {
 fn a_run_of_another_build_is_not_gone_on_with() {
     let folder = Folder::new("build");
     let name = "clock-rsm-model";
-    run(&options(name, &folder.0, false), |_| {}).unwrap();
-    let file = folder.0.join(format!("{name}.points.tsv"));
-    let whole = fs::read_to_string(&file).unwrap();
+    let (file, whole) = points_of(name, &folder);
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
     let (place, _) = lines[1].rsplit_once('\t').unwrap();
     let left = format!("{}{place}\tan optimised build; nodes of /elsewhere\n{}", lines[0], lines[2]);
@@ -154,7 +158,8 @@ fn of_two_runs_at_once_one_measures() {
     let folder = Folder::new("both");
     let name = "clock-rsm-model";
     let scope = Scope { size: Size::Quick, seed: 1 };
-    let other = Record::open(&folder.0, name, scope, false, Path::new("/nonexistent")).unwrap();
+    let here = Provenance::here(Path::new("/nonexistent"));
+    let other = Record::open(&folder.0, name, scope, false, &here).unwrap();
     for begin in [Begin::UnlessUnfinished, Begin::Resume, Begin::Anew] {
         let error = run(&Options { begin, ..options(name, &folder.0, false) }, |_| {}).unwrap_err();
         assert!(matches!(&error, LabError::Running { .. }) && error.to_string().contains("--out"), "{error}");

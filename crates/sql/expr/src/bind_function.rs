@@ -275,8 +275,11 @@ pub(super) fn bind_special(binder: &mut Binder<'_>, expr: &ast::Expr) -> Result<
         E::Extract { field, expr, .. } => {
             let value = binder.expr(expr)?;
             // The field may be written as a string, or as a name in quotes.
-            let field = field.to_string().to_lowercase();
-            call(binder, "extract", vec![text(field.trim_matches(['\'', '"'])), value])
+            let field = match field {
+                ast::DateTimeField::Custom(name) => name.value.clone(),
+                field => field.to_string(),
+            };
+            call(binder, "extract", vec![text(&field.to_lowercase()), value])
         }
         E::AtTimeZone { timestamp, time_zone } => {
             let (value, zone) = (binder.expr(timestamp)?, binder.expr(time_zone)?);

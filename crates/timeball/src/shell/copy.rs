@@ -52,21 +52,13 @@ fn load_from(shell: &mut Shell, sql: &str, data: &mut dyn Read) -> Step {
 
 /// The statement whose rows stand behind it in a script, if this is one: `COPY .. FROM STDIN;`, or `\copy .. from stdin`.
 pub(super) fn with_rows_behind(text: &str) -> Option<String> {
-    let text = behind_comments(text).trim_end();
+    let text = statement::behind_comments(text).trim_end();
     let word = text.split_whitespace().next()?;
     if !word.trim_start_matches('\\').eq_ignore_ascii_case("copy") || statement::split(text).len() != 1 {
         return None;
     }
     let copy = parse(&text[word.len()..]).filter(|copy| copy.from && copy.file.eq_ignore_ascii_case("stdin"))?;
     Some(format!("COPY {} FROM STDIN {}", copy.what, copy.options))
-}
-
-fn behind_comments(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    while let Some(comment) = rest.strip_prefix("--") {
-        rest = comment.split_once('\n').map_or("", |(_, behind)| behind).trim_start();
-    }
-    rest
 }
 
 /// Runs it: the rows are the lines of `input` up to `\.`, which are read if the server asks for them.

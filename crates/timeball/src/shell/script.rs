@@ -62,16 +62,14 @@ impl Shell {
 
     /// Runs statements and commands from a stream.
     pub(super) fn script(&mut self, input: &mut dyn BufRead) -> Result<(), Ended> {
-        let (mut pending, mut line) = (String::new(), String::new());
-        let unread = |e| Ended::Failed(format!("cannot read the script: {e}"));
-        while input.read_line(&mut line).map_err(unread)? > 0 {
+        let mut pending = String::new();
+        // A line at a time: what follows may be rows.
+        while let Some(line) = (&mut *input).lines().next() {
+            let line = line.map_err(|e| Ended::Failed(format!("cannot read the script: {e}")))?;
             if !pending.is_empty() {
                 pending.push('\n');
             }
-            pending.push_str(
-                line.strip_suffix('\n').map_or(line.as_str(), |line| line.strip_suffix('\r').unwrap_or(line)),
-            );
-            line.clear();
+            pending.push_str(&line);
             if !self.complete(&pending) {
                 continue;
             }

@@ -44,6 +44,19 @@ pub fn split(text: &str) -> Vec<&str> {
     parts
 }
 
+/// The text from its first word on; empty where a string comes first.
+pub fn behind_comments(text: &str) -> &str {
+    let first = tokens(text).find(|token| match token {
+        Token::Character(_, c) => !c.is_whitespace(),
+        Token::Comment => false,
+        Token::Quoted | Token::Open => true,
+    });
+    match first {
+        Some(Token::Character(at, _)) => &text[at..],
+        _ => "",
+    }
+}
+
 /// A text that ends with a command, such as `SELECT 1 \gx`: the statement and the command.
 pub fn split_command(text: &str) -> Option<(&str, &str)> {
     let at = tokens(text).find_map(|token| match token {

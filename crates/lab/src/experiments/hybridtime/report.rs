@@ -5,7 +5,7 @@ use super::{
     experiment_2, experiment_3, follows,
 };
 use crate::experiments::on_cluster::{company, mean_and_deviation, program};
-use crate::experiments::{Cell, Measured, Picture, Report, Section, Stand, Table, Verdict};
+use crate::experiments::{Cell, Measured, Picture, Report, Section, Stand, Table, Verdict, orders_of_magnitude};
 use crate::plot::{Bars, Chart, Group, PALETTE, Series};
 use std::time::Duration;
 
@@ -18,11 +18,6 @@ const TWENTY_TIMES: f64 = 10.0;
 const A_LOT: f64 = 0.5;
 /// "99.9 % of the requests": nearly all.
 const NEARLY_ALL: f64 = 0.99;
-
-/// How many orders of magnitude a ratio is, to the nearest one.
-fn orders(ratio: f64) -> f64 {
-    ratio.log10().round()
-}
 
 /// What 002 section 5.2 prints of NTP's greatest error: least, greatest, mean, standard deviation, ms; and what it says of others.
 const NTP_MS: [(&str, [f64; 4]); 4] = [
@@ -225,7 +220,7 @@ fn experiment_one(numbers: &Numbers<'_>) -> (Verdict, Vec<Section>) {
             greatest.0
         ),
         stand: Stand::if_agrees(
-            unhurt && orders(strict / hybrid) == 2.0 && greatest.1 > least.1,
+            unhurt && orders_of_magnitude(strict / hybrid) == 2.0 && greatest.1 > least.1,
         ),
     };
     let by_error = |name: &str, color, dashed, points: Vec<(f64, f64)>| Series {
@@ -325,7 +320,7 @@ fn experiment_two(numbers: &Numbers<'_>) -> (Verdict, [Section; 2]) {
             time * 100.0
         ),
         stand: Stand::if_agrees(
-            unhurt && orders(wait / hybrid) == 1.0 && writes > NEARLY_ALL && time > A_LOT,
+            unhurt && orders_of_magnitude(wait / hybrid) == 1.0 && writes > NEARLY_ALL && time > A_LOT,
         ),
     };
     let section = Section {
@@ -478,7 +473,7 @@ pub(super) fn report(measured: &Measured, rounds: usize, duration: Duration) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Measured, Numbers, experiment_2, no_impact, orders};
+    use super::{Measured, Numbers, experiment_2, no_impact, orders_of_magnitude};
     use crate::experiments::values;
 
     #[test]
@@ -511,6 +506,9 @@ mod tests {
 
     #[test]
     fn about_an_order_of_magnitude_is_the_nearest_one() {
-        assert_eq!([1.3, 3.0, 3.3, 5.3, 20.0, 66.0, 300.0].map(orders), [0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0]);
+        assert_eq!(
+            [1.3, 3.0, 3.3, 5.3, 20.0, 66.0, 300.0].map(orders_of_magnitude),
+            [0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0]
+        );
     }
 }
