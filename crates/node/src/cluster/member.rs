@@ -19,6 +19,8 @@ pub struct Member<E> {
     core: Mutex<Core<E>>,
     /// Somebody held the core and may have left outputs.
     touched: AtomicBool,
+    /// Some range was led elsewhere at the last tick.
+    far: AtomicBool,
     clock: Arc<HybridClock>,
     watch: Arc<Watch>,
     options: NodeOptions,
@@ -97,6 +99,7 @@ impl<E: Engine> Member<E> {
         Member {
             core: Mutex::new(core),
             touched: AtomicBool::new(true),
+            far: AtomicBool::new(true),
             clock,
             watch,
             options,
@@ -127,6 +130,11 @@ impl<E: Engine> Member<E> {
         self.touched.store(true, SeqCst);
     }
 
+    /// Whether others may have to be asked for what a transaction reads: some range was led elsewhere at the last tick. Nothing but what is asked for ahead goes by it.
+    pub fn is_far(&self) -> bool {
+        self.far.load(SeqCst)
+    }
+
     /// Whether [`Member::drain`] may find something.
     pub fn is_touched(&self) -> bool {
         self.touched.load(SeqCst)
@@ -147,7 +155,11 @@ impl<E: Engine> Member<E> {
     pub fn step(&self, now: &Reading, input: Input) -> Result<Outputs, StoreError> {
         let mut core = self.look();
         core.trouble.take().map_or(Ok(()), Err)?;
+        let ticks = matches!(input, Input::Tick);
         core.step(now, input)?;
+        if ticks {
+            self.far.store(core.is_any_led_elsewhere(), SeqCst);
+        }
         self.touched.store(false, SeqCst);
         Ok(core.drain(now))
     }

@@ -103,7 +103,7 @@ pub use silence::PROBE_TICKS;
 pub use snapshot::SNAPSHOT_BYTES_MAX;
 pub use stage::STAGED_US;
 pub(crate) use state::VERSION as STATE_VERSION;
-pub use transaction::Transaction;
+pub use transaction::{SPANS_MAX, SpanAhead, Transaction};
 pub use version::{VERSION_MAX, VERSION_MIN};
 
 pub use seam::{

@@ -220,6 +220,11 @@ impl<E: Engine> Core<E> {
         Some(lease.filter(|_| self.shards.get(&range).is_some_and(|shard| shard.led.is_some()))?.1)
     }
 
+    /// Whether some range that is known is not led here under a lease.
+    pub fn is_any_led_elsewhere(&self) -> bool {
+        self.routes.ranges().any(|range| self.led_until(range).is_none())
+    }
+
     /// Answers who asked a range that is not led here, or not yet.
     pub fn refer(&mut self, asker: Asker, range: RangeId) {
         let hint = self.hint(range);

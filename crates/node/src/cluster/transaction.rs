@@ -15,8 +15,10 @@ mod negotiate;
 mod place;
 mod read;
 mod refresh;
+mod spans_ahead;
 
 pub(crate) use commit::untrusted;
+pub use spans_ahead::{SPANS_MAX, SpanAhead};
 
 use super::lent::{Borrowing, Told};
 use super::locks::LockMark;
@@ -97,6 +99,10 @@ impl<E: Engine> Transaction<E> {
     /// Whether it has its snapshot; else the first read or lock asks for it.
     pub fn is_placed(&self) -> bool {
         self.is_placed
+    }
+    /// Whether others may have to be asked for what it reads: see [`Member::is_far`]. One whose snapshot is not placed yet asks for nothing ahead.
+    pub fn is_far(&self) -> bool {
+        self.is_placed && self.member.is_far()
     }
     /// What time cost so far.
     pub fn stats(&self) -> &Stats {

@@ -16,6 +16,7 @@
 //!
 //! The table stands in `docs/round-trips.md`, and this test fails when a number changes: `BLESS=1 cargo test -p timeball-server --lib distance` writes it anew.
 
+mod growth;
 mod page;
 mod shell;
 mod world;

@@ -6,6 +6,7 @@
 use super::RecordLog;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
+use node::cluster::SpanAhead;
 use node::{Chunk, LockMode, Now, Op, Stats, TxnError, TxnId, WhenLocked};
 use sql::KvError;
 use sql::transaction::Span;
@@ -59,6 +60,7 @@ pub(crate) trait Operations: Send {
     /// Whether keys may be led elsewhere.
     fn is_far(&self) -> bool;
     fn read_ahead(&mut self, now: &Reading, keys: &[Bytes], waker: &Waker) -> Result<(), TxnError>;
+    fn scan_ahead(&mut self, now: &Reading, spans: &[SpanAhead], waker: &Waker) -> Result<bool, TxnError>;
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode);
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
@@ -270,6 +272,9 @@ forward!(Alone {
     fn read_ahead(&mut self, _: &Reading, _: &[Bytes], _: &Waker) -> Result<(), TxnError> {
         Ok(())
     }
+    fn scan_ahead(&mut self, _: &Reading, _: &[SpanAhead], _: &Waker) -> Result<bool, TxnError> {
+        Ok(false)
+    }
     fn lock_ahead(&mut self, _: &[Bytes], _: LockMode) {}
     // Alone it is the present.
     fn negotiate(&mut self, _: &impl Now, _: &[Span], least: Timestamp, _: &Waker) -> Op<Timestamp> {
@@ -315,12 +320,14 @@ forward!(Member {
     fn has_snapshot(&self) -> bool {
         self.is_placed()
     }
-    // One whose snapshot is not placed yet asks for nothing ahead.
     fn is_far(&self) -> bool {
-        self.is_placed()
+        self.is_far()
     }
     fn read_ahead(&mut self, now: &Reading, keys: &[Bytes], waker: &Waker) -> Result<(), TxnError> {
         self.read_ahead(now, keys, waker)
+    }
+    fn scan_ahead(&mut self, now: &Reading, spans: &[SpanAhead], waker: &Waker) -> Result<bool, TxnError> {
+        self.scan_ahead(now, spans, waker)
     }
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         self.lock_ahead(keys, mode);

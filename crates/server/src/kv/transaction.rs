@@ -5,6 +5,7 @@ use super::{convert, park, wall_us};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use node::TxnError;
+use node::cluster::SpanAhead;
 use sql::KvError;
 use sql::context::MemoryBudget;
 use sql::transaction::{
@@ -330,6 +331,14 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     fn read_ahead(&mut self, keys: &[Bytes]) -> Result<(), KvError> {
         let now = self.inner.now();
         let asked = park::with_waker(|waker| self.txn.read_ahead(&now, keys, waker));
+        self.inner.settle(false);
+        asked.map_err(|e| self.told(e))
+    }
+    fn scan_ahead(&mut self, requests: &[ScanRequest]) -> Result<bool, KvError> {
+        let now = self.inner.now();
+        let ahead = |it: &ScanRequest| SpanAhead { span: it.span.clone(), reverse: it.reverse, rows: it.limit };
+        let spans: Vec<SpanAhead> = requests.iter().map(ahead).collect();
+        let asked = park::with_waker(|waker| self.txn.scan_ahead(&now, &spans, waker));
         self.inner.settle(false);
         asked.map_err(|e| self.told(e))
     }

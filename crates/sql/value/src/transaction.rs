@@ -646,6 +646,12 @@ pub trait Transaction: Send {
         let _ = keys;
         Ok(())
     }
+    /// The first chunk of each of these is about to be scanned: as [`Transaction::read_ahead`]. A scan of the same span that asks for as many rows or more may be given the chunk that was
+    /// asked for. Says whether anything was: else there is nobody to be asked. (By default nothing is.)
+    fn scan_ahead(&mut self, requests: &[ScanRequest]) -> Result<bool, KvError> {
+        let _ = requests;
+        Ok(false)
+    }
     /// These keys are about to be locked in this mode, waiting, in this order: when the first is, others may be with it, up to one that somebody else has. (By default
     /// nothing is done.)
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {

@@ -17,11 +17,13 @@
 //! 5. Of a lock that was taken so it is known what a grant says: whether the key has a version above the snapshot of then. It is held, so the answer stays,
 //!    and is held against the snapshot of now. When locks are given back, or a statement begins, nothing is known of any.
 //! 6. At most [`KEYS_MAX`] keys are known, or asked for, at a time, and of as many more it is known that they are to be locked. Of values, [`FOUND_BYTES_MAX`] and one answer.
+//!    Where there are more, those that were read go first: what a statement is about to read it does not lose to what it reads after that.
 //!
 //! # Caveats
 //! What is led here is not asked for ahead: the way there is short. A lock that was taken ahead stays until the transaction ends, though the statement may fail before
 //! it comes to its row. Of a transaction that waits for a write in flight to a key all that was asked together waits.
 
+use super::spans_ahead::SpansAhead;
 use super::{Answer, NodeId, Op, Request, Transaction, TxnError};
 use crate::cluster::core::Core;
 use crate::transaction::draft::Keep;
@@ -47,14 +49,30 @@ pub(super) struct Ahead {
     /// Calls on their way, with their keys in order.
     open: BTreeMap<u64, Vec<Bytes>>,
     asked: BTreeMap<Bytes, u64>,
-    found: BTreeMap<Bytes, (NodeId, Found)>,
+    found: BTreeMap<Bytes, Known>,
     found_bytes: usize,
+    pub(super) spans: SpansAhead,
     /// To be locked, in this order, as strongly as this.
     wanted: VecDeque<Bytes>,
     mode: LockMode,
     /// Those of them that a call on its way asks for.
     locking: Option<Vec<Bytes>>,
     locked: BTreeMap<Bytes, Held>,
+}
+
+/// What is known of a key.
+#[derive(Clone, Debug)]
+struct Known {
+    by: NodeId,
+    found: Found,
+    /// It was read.
+    taken: bool,
+}
+
+impl Known {
+    fn bytes(&self) -> usize {
+        self.found.version.as_ref().and_then(|(_, value)| value.as_ref()).map_or(0, Bytes::len)
+    }
 }
 
 /// A lock that is held elsewhere.
@@ -92,7 +110,30 @@ impl Ahead {
         self.asked.clear();
         self.found.clear();
         self.found_bytes = 0;
+        self.spans.clear(core);
         self.look = None;
+    }
+
+    /// Forgets what was read.
+    fn drop_taken(&mut self) {
+        self.found.retain(|_, known| !known.taken);
+        self.found_bytes = self.found.values().map(Known::bytes).sum();
+    }
+
+    /// Is about to ask for so many keys with this look: what is known by another one goes, and what there is no room for.
+    pub(super) fn prepare<E: Engine>(&mut self, look: Look, keys: usize, core: &mut Core<E>) {
+        if self.look == Some(look) && self.len() + keys > KEYS_MAX {
+            self.drop_taken();
+        }
+        if self.look != Some(look) || self.len() + keys > KEYS_MAX {
+            self.clear_reads(core);
+        }
+        self.look = Some(look);
+    }
+
+    /// Whether what is known is so for whoever looks like this.
+    pub(super) fn looks(&self, look: Look) -> bool {
+        self.look == Some(look)
     }
 
     fn answered(&mut self, call: u64, result: Result<(NodeId, Answer), TxnError>) {
@@ -106,15 +147,19 @@ impl Ahead {
             // Whoever wants one of them asks, and hears why not.
             _ => return,
         };
-        let bytes = |found: &Found| found.version.as_ref().and_then(|(_, value)| value.as_ref()).map_or(0, Bytes::len);
-        let more: usize = values.iter().map(bytes).sum();
+        let known = values.into_iter().map(|found| Known { by, found, taken: false });
+        let new: Vec<(Bytes, Known)> = keys.into_iter().zip(known).collect();
+        let more: usize = new.iter().map(|(_, known)| known.bytes()).sum();
+        if self.found_bytes + more > FOUND_BYTES_MAX {
+            self.drop_taken();
+        }
         if self.found_bytes + more > FOUND_BYTES_MAX {
             // Whoever wants one of them asks for it.
             self.found.clear();
             self.found_bytes = 0;
         }
         self.found_bytes += more;
-        self.found.extend(keys.into_iter().zip(values).map(|(key, found)| (key, (by, found))));
+        self.found.extend(new);
     }
 }
 
@@ -131,10 +176,7 @@ impl<E: Engine> Transaction<E> {
         }
         let ahead = self.ahead.get_or_insert_default();
         let mut core = self.member.look();
-        if ahead.look != Some(look) || ahead.len() + keys.len() > KEYS_MAX {
-            ahead.clear_reads(&mut core);
-        }
-        ahead.look = Some(look);
+        ahead.prepare(look, keys.len(), &mut core);
         let mut parts: BTreeMap<RangeId, Vec<Vec<Bytes>>> = BTreeMap::new();
         let many = core.in_force(VERSION_OF_MANY_KEYS);
         let mut bytes = 0;
@@ -183,12 +225,16 @@ impl<E: Engine> Transaction<E> {
             let Some(result) = self.member.look().poll_call_at(call, waker) else { return Poll::Pending };
             ahead.answered(call, result);
         }
-        // Where the rule is broken on purpose: an old answer would be uncertain for ever.
-        let told = |(by, found): &(NodeId, Found)| match ahead.look == Some(look) {
-            true => (*by, found.clone()),
-            false => (*by, Found { newer: None, ..found.clone() }),
-        };
-        Poll::Ready(ahead.found.get(key).map(told))
+        let is_of_this_look = ahead.look == Some(look);
+        let told = ahead.found.get_mut(key).map(|known| {
+            known.taken = true;
+            match is_of_this_look {
+                true => (known.by, known.found.clone()),
+                // Where the rule is broken on purpose: an old answer would be uncertain for ever.
+                false => (known.by, Found { newer: None, ..known.found.clone() }),
+            }
+        });
+        Poll::Ready(told)
     }
 
     /// These keys are about to be locked, in this order and mode, by [`Transaction::lock`] or [`Transaction::hold`]: see the module.
@@ -197,6 +243,12 @@ impl<E: Engine> Transaction<E> {
             return;
         }
         let ahead = self.ahead.get_or_insert_default();
+        let Ahead { wanted, locked, .. } = &**ahead;
+        let is_said = |key: &Bytes| locked.get(key).is_some_and(|held| held.mode >= mode) || wanted.contains(key);
+        // Those of one row among those of many: they were said before.
+        if ahead.mode == mode && keys.iter().all(is_said) {
+            return;
+        }
         ahead.wanted.clear();
         ahead.wanted.extend(keys.iter().take(KEYS_MAX).cloned());
         ahead.mode = mode;
@@ -294,7 +346,7 @@ impl<E: Engine> Transaction<E> {
     }
 
     /// How every read looks that waits for what is in flight.
-    fn plain_look(&self) -> Look {
+    pub(super) fn plain_look(&self) -> Look {
         self.look_of(Keep::ByLevel)
     }
 

@@ -201,18 +201,30 @@ impl<E: Engine> Transaction<E> {
                     (range, part)
                 }
             };
+            let early = match self.call {
+                None => match self.take_span_ahead(&part, reverse, limit, waker) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(early) => early,
+                },
+                Some(_) => None,
+            };
             let look = self.look_of(keep);
             let request = || Request::Scan { span: part.clone(), look, reverse, rows: limit };
-            let (rows, rest, newer) = match self.ask(now, |_| range, request, waker) {
-                Poll::Pending => {
-                    self.asked = Some((range, part));
-                    return Poll::Pending;
+            let (rows, rest, newer) = if let Some(early) = early {
+                self.answered_by = early.by;
+                (early.rows, early.rest, early.newer)
+            } else {
+                match self.ask(now, |_| range, request, waker) {
+                    Poll::Pending => {
+                        self.asked = Some((range, part));
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                    Poll::Ready(Ok(Answer::Rows { rows, rest, newer })) => (rows, rest, newer),
+                    // The range was split: again, by the new bounds.
+                    Poll::Ready(Ok(Answer::Moved(_))) => continue,
+                    Poll::Ready(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
                 }
-                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
-                Poll::Ready(Ok(Answer::Rows { rows, rest, newer })) => (rows, rest, newer),
-                // The range was split: again, by the new bounds.
-                Poll::Ready(Ok(Answer::Moved(_))) => continue,
-                Poll::Ready(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
             };
             if let Some(at) = newer {
                 match self.uncertain(now, at, keep, waker) {

@@ -9,11 +9,15 @@ use super::cursor::Level;
 use super::span::Keys;
 use crate::SqlError;
 use crate::context::StatementContext;
-use crate::transaction::{LockMode, LockWait, TxnRef};
+use crate::transaction::{LockMode, LockWait, ScanRequest, Span, TxnRef};
 use bytes::Bytes;
 
 /// Rows of which is said at a time what comes next.
 pub(crate) const AHEAD_ROWS: usize = 256;
+
+/// Rows of index entries and of tables that are scanned ahead at a time, all spans together, and of the rows that entries lead to.
+const SPAN_ROWS: usize = 4096;
+const ENTRY_ROWS: usize = 2 * AHEAD_ROWS;
 
 /// Whether it pays to say what comes next.
 pub(crate) fn is_far(txn: &TxnRef) -> bool {
@@ -34,19 +38,38 @@ pub(super) fn rows_of_entries(
     Ok(context.reads().with(|txn| txn.read_ahead(&rows))?)
 }
 
-/// The rows that these keys of a level's unique index lead to are read next, and locked before that if the level says so and `locks`: all of them come to be locked.
+/// What these keys of a level's index lead to is read next, of each span a chunk of at most so many rows; and locked before that if the level says so and `locks`: all of them come to be locked.
 pub(crate) fn rows_of_keys<'a>(
     level: &Level,
     keys: impl Iterator<Item = &'a Keys>,
     locks: bool,
+    chunk_rows: usize,
     context: &StatementContext,
 ) -> Result<(), SqlError> {
     if level.skips || !is_far(context.reads()) {
         return Ok(());
     }
-    let one = |keys: &Keys| if let Keys::One(key) = keys { Some(key.clone()) } else { None };
-    let mut keys: Vec<Bytes> = keys.filter_map(one).take(AHEAD_ROWS).collect();
-    if keys.len() < 2 {
+    let (mut points, mut spans) = (Vec::new(), Vec::new());
+    for keys in keys.take(AHEAD_ROWS) {
+        match keys {
+            Keys::One(key) => points.push(key.clone()),
+            Keys::Span(span) => spans.push(span.clone()),
+        }
+    }
+    if points.len() + spans.len() < 2 {
+        return Ok(());
+    }
+    rows_of_points(level, points, locks, context)?;
+    rows_of_spans(level, spans, chunk_rows, context)
+}
+
+fn rows_of_points(
+    level: &Level,
+    mut keys: Vec<Bytes>,
+    locks: bool,
+    context: &StatementContext,
+) -> Result<(), SqlError> {
+    if keys.is_empty() {
         return Ok(());
     }
     context.reads().with(|txn| {
@@ -71,8 +94,38 @@ pub(crate) fn rows_of_keys<'a>(
     })
 }
 
+fn rows_of_spans(
+    level: &Level,
+    spans: Vec<Span>,
+    chunk_rows: usize,
+    context: &StatementContext,
+) -> Result<(), SqlError> {
+    if spans.is_empty() {
+        return Ok(());
+    }
+    let limit = (SPAN_ROWS / spans.len()).clamp(1, chunk_rows.max(1));
+    let reverse = level.path.reverse;
+    let requests: Vec<ScanRequest> = spans.into_iter().map(|span| ScanRequest { span, reverse, limit }).collect();
+    context.reads().with(|txn| {
+        if !txn.scan_ahead(&requests)? || !level.reads_rows() {
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        for request in &requests {
+            for (key, value) in txn.peek_scan(request)?.rows {
+                rows.push(level.access.row_key_of_entry(&key, &value)?);
+            }
+            if rows.len() >= ENTRY_ROWS {
+                break;
+            }
+        }
+        rows.truncate(ENTRY_ROWS);
+        Ok(txn.read_ahead(&rows)?)
+    })
+}
+
 /// Rows that were found are locked next, all in one mode.
-pub(super) fn locks(keys: impl Iterator<Item = Bytes>, mode: LockMode, txn: &TxnRef) {
+pub(crate) fn locks(keys: impl Iterator<Item = Bytes>, mode: LockMode, txn: &TxnRef) {
     if is_far(txn) {
         let keys: Vec<Bytes> = keys.collect();
         txn.with(|txn| txn.lock_ahead(&keys, mode));

@@ -11,8 +11,9 @@
 //! 4. Of a whole table whose rows must satisfy conditions, those in front are asked of a row's bytes where they can be ([`super::byte_filter`]), and columns
 //!    are decoded as the others ask for them: most rows are left at the first. As everywhere the conditions are asked in their order, and none after
 //!    one that is not true.
-//! 5. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory.
+//! 5. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory, and where rows are far as many joined ones as [`super::batches`] says.
 
+use super::batches::{Batch, Left};
 use super::byte_filter::{Around, ByteFilter};
 use super::evaluate;
 use super::key_lock::KeyLock;
@@ -80,7 +81,7 @@ impl Level {
     }
 
     /// Whether what its path finds are entries that lead to its rows.
-    fn reads_rows(&self) -> bool {
+    pub(super) fn reads_rows(&self) -> bool {
         self.path.index != 0 && self.entries.is_none()
     }
 
@@ -101,18 +102,20 @@ impl Level {
 
 /// A running nested loop.
 pub struct Cursor {
-    context: Arc<StatementContext>,
-    levels: Arc<[Level]>,
+    pub(super) context: Arc<StatementContext>,
+    pub(super) levels: Arc<[Level]>,
     states: Vec<State>,
-    row: Vec<Value>,
+    pub(super) row: Vec<Value>,
     /// Levels opened so far: 0 before the first row.
     open: usize,
     /// Rows that the caller wants, if it knows.
     hint: Option<usize>,
+    /// Of each level: rows before it that are joined next. None where levels are entered row by row.
+    pub(super) batches: Vec<Batch>,
     /// Rows of the last level are not decoded but by [`Cursor::decode`].
     bare: bool,
     /// See [`Cursor::locks_ahead`].
-    locks_ahead: bool,
+    pub(super) locks_ahead: bool,
 }
 
 /// A condition of a filter, and the columns that it needs beyond those before it; without a condition, all that is left.
@@ -207,6 +210,16 @@ impl State {
             Found::Together(at) => self.part(at[2], at[3]),
         }
     }
+    /// Key and bytes of the row, which keep the chunk that it lies in.
+    fn kept(&self) -> (Bytes, Bytes) {
+        match (&self.row, &self.rows) {
+            (Found::Apart(key, stored), _) => (key.clone(), stored.clone()),
+            (Found::Together(_), Rows::Together(bytes, _)) => {
+                (bytes.slice_ref(self.key()), bytes.slice_ref(self.stored()))
+            }
+            (Found::Together(_), _) => (Bytes::new(), Bytes::new()),
+        }
+    }
 }
 
 impl Cursor {
@@ -221,6 +234,7 @@ impl Cursor {
             row: std::iter::repeat_with(|| Value::Null).take(width).collect(),
             open: 0,
             hint,
+            batches: Vec::new(),
             bare: false,
             locks_ahead: false,
         }
@@ -319,8 +333,12 @@ impl Cursor {
     pub fn advance(&mut self) -> Result<bool, SqlError> {
         let last = self.levels.len() - 1;
         if self.open == 0 {
-            self.enter(0)?;
+            self.enter(0, None)?;
             self.open = 1;
+            self.batches = Batch::of_levels(&self.levels, self.hint, self.locks_ahead, &self.context);
+        }
+        if !self.batches.is_empty() {
+            return self.pull(last);
         }
         loop {
             let at = self.open - 1;
@@ -337,16 +355,23 @@ impl Cursor {
             if at == last {
                 return Ok(true);
             }
-            self.enter(at + 1)?;
+            self.enter(at + 1, None)?;
             self.open += 1;
         }
     }
 
-    /// Starts reading a level for the current row of those before it.
-    fn enter(&mut self, at: usize) -> Result<(), SqlError> {
+    /// Starts reading a level for the current row of those before it; `keys`: what its path says of that row, if it was asked.
+    pub(super) fn enter(&mut self, at: usize, keys: Option<Vec<Keys>>) -> Result<(), SqlError> {
         let level = &self.levels[at];
-        let mut keys = level.path.keys(&level.access, &self.row, &self.context)?;
-        super::ahead::rows_of_keys(level, keys.iter(), self.locks_ahead, &self.context)?;
+        let chunk = self.first_chunk(level);
+        let mut keys = match keys {
+            Some(keys) => keys,
+            None => {
+                let keys = level.path.keys(&level.access, &self.row, &self.context)?;
+                super::ahead::rows_of_keys(level, keys.iter(), self.locks_ahead, chunk, &self.context)?;
+                keys
+            }
+        };
         keys.reverse();
         let state = &mut self.states[at];
         if state.stages.is_none() && self.hint.is_none() {
@@ -356,17 +381,46 @@ impl Cursor {
         state.rest = None;
         state.rows = Rows::default();
         state.matched = false;
-        state.chunk = match self.hint {
+        state.chunk = chunk;
+        Ok(())
+    }
+
+    /// Rows of the first chunk of a scan.
+    pub(super) fn first_chunk(&self, level: &Level) -> usize {
+        match self.hint {
             Some(rows) => rows.clamp(1, CHUNK_ROWS_MAX),
             None if level.is_swept() && !level.path.is_narrowed() => SWEPT_ROWS_MIN,
             None if super::ahead::is_far(self.context.reads()) => super::ahead::AHEAD_ROWS,
             None => CHUNK_ROWS_FIRST,
-        };
-        Ok(())
+        }
+    }
+
+    /// Of the first level: its next row; it stays at its end.
+    pub(super) fn step_first(&mut self) -> Result<bool, SqlError> {
+        let found = self.step(0)?;
+        if !found {
+            self.states[0] = State::default();
+        }
+        Ok(found)
+    }
+
+    /// The current rows of all levels before this one.
+    pub(super) fn left(&self, at: usize) -> Left {
+        let found = self.states[..at].iter().map(|state| (state.kept(), state.locked)).collect();
+        Left { row: self.row.clone(), found, keys: None }
+    }
+
+    /// Goes back to rows of the levels before this one.
+    pub(super) fn restore(&mut self, left: &Left) {
+        self.row.clone_from_slice(&left.row);
+        for (state, ((key, stored), locked)) in self.states.iter_mut().zip(&left.found) {
+            state.row = Found::Apart(key.clone(), stored.clone());
+            state.locked = *locked;
+        }
     }
 
     /// Next row of one level; `false` at its end.
-    fn step(&mut self, at: usize) -> Result<bool, SqlError> {
+    pub(super) fn step(&mut self, at: usize) -> Result<bool, SqlError> {
         let Cursor { context, levels, states, row, bare, .. } = self;
         let (level, state) = (&levels[at], &mut states[at]);
         if *bare {

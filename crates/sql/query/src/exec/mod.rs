@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub(crate) mod ahead;
+mod batches;
 pub mod building;
 pub(crate) mod byte_filter;
 pub mod claims;

@@ -3,6 +3,9 @@
 //! A statement that finds its rows by key locks and writes them one by one. So does one that reads one table by an index that its writes
 //! leave alone: what it has written lies behind what it still reads. Any other first finds all its rows and only then writes: what
 //! it writes can never be found by it again (the Halloween problem).
+//!
+//! Where rows are far some are locked, and what they become is made, before the first of them is written: what must be looked at for all of them is asked for together. Not
+//! where a write changes other rows, which may be among them.
 
 use super::ahead::{self, AHEAD_ROWS};
 use super::cursor::{Cursor, Level};
@@ -12,7 +15,7 @@ use super::located::{self, Located};
 use super::sort::{Reserved, row_bytes};
 use super::table::TableAccess;
 use super::target::Target;
-use super::write::{Old, Touch};
+use super::write::{Old, Touch, new_keys};
 use super::writer::Writer;
 use super::written::Written;
 use crate::SqlError;
@@ -106,6 +109,17 @@ struct Found {
     row: Row,
 }
 
+/// A row that is locked, at its newest version.
+struct Locked {
+    key: Bytes,
+    stored: Bytes,
+    row: Row,
+    held: LockMode,
+}
+
+/// Rows that are locked before the first of them is written take so much, bytes, or little more.
+const BATCH_BYTES: usize = 1 << 20;
+
 struct Run<'a> {
     modify: &'a Modify,
     context: &'a Arc<StatementContext>,
@@ -143,13 +157,16 @@ impl Modify {
                 }
                 run.base = levels[*at].base;
                 let mut cursor = Cursor::new(context, levels, *width, None).locks_ahead();
-                if *immediate && levels[*at].lock.is_some() {
+                let far = ahead::is_far(&context.txn);
+                if *immediate && levels[*at].lock.is_some() && far && run.apart {
+                    while run.write_found_by_key(&mut cursor, *at)? {}
+                } else if *immediate && levels[*at].lock.is_some() {
                     while cursor.advance()? {
                         let (key, stored) = (cursor.key(*at), cursor.stored(*at));
                         let held = cursor.locked(*at);
-                        run.write(&key, &stored, cursor.row_mut(), held)?;
+                        run.write(&key, &stored, cursor.row_mut(), held, None)?;
                     }
-                } else if *immediate && ahead::is_far(&context.txn) {
+                } else if *immediate && far {
                     while run.find_and_write(&mut cursor, &levels[*at], *at, recheck.as_ref(), AHEAD_ROWS)? {}
                 } else if *immediate {
                     while cursor.advance()? {
@@ -198,19 +215,140 @@ impl Run<'_> {
             reserved.take(row_bytes(&row) + key.len() + stored.len())?;
             found.push(Found { key, stored, row });
         }
-        // Where it depends on the row, they are locked one by one.
-        let mode = match &self.modify.action {
-            Action::Update { lock, .. } if lock.is_open() => None,
-            action => Some(action.lock()),
-        };
-        let keys: Vec<Bytes> = found.iter().filter(|_| mode.is_some()).map(|row| row.key.clone()).collect();
-        for (n, Found { key, stored, mut row }) in found.into_iter().enumerate() {
-            if let (Some(mode), true) = (mode, n.is_multiple_of(AHEAD_ROWS)) {
-                ahead::locks(keys.iter().skip(n).take(AHEAD_ROWS).cloned(), mode, &self.context.txn);
+        let far = ahead::is_far(&self.context.txn);
+        let mut found = found.into_iter();
+        loop {
+            let next: Vec<Found> = found.by_ref().take(AHEAD_ROWS).collect();
+            if next.is_empty() {
+                return Ok(more);
             }
-            self.lock_and_write(&key, &stored, level, recheck, &mut row)?;
+            // Where it depends on the row, and is not the same for all, they are locked one by one.
+            let foreseen = |row: &Found| self.modify.action.foresee(&level.access, level.base, &row.row, self.context);
+            let mode = match &self.modify.action {
+                Action::Update { lock, .. } if lock.is_open() => {
+                    let first = next.first().filter(|_| far).map(foreseen);
+                    first.filter(|first| next.iter().all(|row| foreseen(row) == *first))
+                }
+                action => Some(action.lock()),
+            };
+            if let Some(mode) = mode {
+                ahead::locks(next.iter().map(|row| row.key.clone()), mode, &self.context.txn);
+            }
+            if far && self.apart {
+                self.lock_then_write(next, level, recheck)?;
+                continue;
+            }
+            if let (true, Some(mode)) = (far, mode) {
+                self.ask_for_others(&next, mode)?;
+            }
+            for Found { key, stored, mut row } in next {
+                self.lock_and_write(&key, &stored, level, recheck, &mut row)?;
+            }
         }
-        Ok(more)
+    }
+
+    /// Locks rows that others may be changed with, one after the other; what is read and locked of those others is asked for together.
+    fn ask_for_others(&mut self, found: &[Found], mode: LockMode) -> Result<(), SqlError> {
+        for Found { key, .. } in found {
+            self.context.check()?;
+            self.context.txn.with(|txn| txn.lock_as(key, mode, LockWait::Wait))?;
+        }
+        ahead::reads(found.iter().map(|row| row.key.clone()), &self.context.txn)?;
+        let places = self.base..self.base + self.modify.target.access.columns.len();
+        let rows = found.iter().map(|found| &found.row[places.clone()]);
+        let deletes = matches!(self.modify.action, Action::Delete);
+        self.writer.ask_for_children(&self.modify.target, rows, deletes)
+    }
+
+    /// Locks rows that were found, at most [`AHEAD_ROWS`], and writes them when all are locked: nothing that is written changes another one.
+    fn lock_then_write(&mut self, found: Vec<Found>, level: &Level, recheck: Option<&Expr>) -> Result<(), SqlError> {
+        let mut locked = Vec::with_capacity(found.len());
+        let mut failed = None;
+        for Found { key, stored, mut row } in found {
+            match self.lock_found(&key, &stored, level, recheck, &mut row) {
+                Ok(Some((stored, held))) => locked.push(Locked { key, stored, row, held }),
+                Ok(None) => {}
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        self.write_all(locked)?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Finds rows by key, which are locked as they are found, and writes them; some at a time. Says whether there may be more.
+    fn write_found_by_key(&mut self, cursor: &mut Cursor, at: usize) -> Result<bool, SqlError> {
+        let (mut locked, mut bytes, mut end) = (Vec::new(), 0, None);
+        while locked.len() < AHEAD_ROWS && bytes < BATCH_BYTES && end.is_none() {
+            match cursor.advance() {
+                Ok(true) => {
+                    let (key, stored, held) = (cursor.key(at), cursor.stored(at), cursor.locked(at));
+                    let row = cursor.row().to_vec();
+                    bytes += row_bytes(&row) + stored.len();
+                    locked.push(Locked { key, stored, row, held });
+                }
+                // What comes behind the rows before it.
+                last => end = Some(last),
+            }
+        }
+        self.write_all(locked)?;
+        end.unwrap_or(Ok(true))
+    }
+
+    /// Writes rows that are locked. What must be looked at and locked for all of them is asked for together; an error in what one becomes comes when those before it are written.
+    fn write_all(&mut self, rows: Vec<Locked>) -> Result<(), SqlError> {
+        let (target, context) = (&self.modify.target, self.context);
+        let places = self.base..self.base + target.access.columns.len();
+        let mut made: Vec<Option<Row>> = Vec::with_capacity(rows.len());
+        let mut failed = None;
+        if rows.len() > 1
+            && let Action::Update { touch, .. } = &self.modify.action
+            && (touch.key || !touch.indexes.is_empty())
+        {
+            let mut keys = Vec::new();
+            for Locked { key, stored, row, .. } in rows.iter().filter(|row| !context.is_written(&row.key)) {
+                let old = Old { key, stored, row: &row[places.clone()] };
+                let new = self.make(row).and_then(|new| {
+                    keys.extend(new_keys(&target.access, touch, &old, &new)?);
+                    Ok(new)
+                });
+                match new {
+                    Ok(new) => made.push(Some(new)),
+                    Err(error) => {
+                        failed = Some(error);
+                        break;
+                    }
+                }
+            }
+            // One index after the other: each is in ranges of its own.
+            keys.sort_by_key(|(index, _)| *index);
+            let keys = || keys.iter().map(|(_, key)| key.clone());
+            ahead::reads(keys().take(AHEAD_ROWS), &context.txn)?;
+            if context.claims.is_some() {
+                ahead::locks(keys(), LockMode::NoKeyUpdate, &context.txn);
+            }
+        }
+        if rows.len() > 1 {
+            let deletes = matches!(self.modify.action, Action::Delete);
+            if deletes || matches!(&self.modify.action, Action::Update { touch, .. } if target.is_pointed_at(touch)) {
+                let old = rows.iter().map(|it| &it.row[places.clone()]);
+                self.writer.ask_for_children(target, old, deletes)?;
+            }
+        }
+        let mut made = made.into_iter();
+        for Locked { key, stored, mut row, held } in rows {
+            if context.is_written(&key) {
+                continue;
+            }
+            let new = match made.next() {
+                None if failed.is_some() => break,
+                new => new.flatten(),
+            };
+            self.write(&key, &stored, &mut row, held, new)?;
+        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Locks a row that was found, and writes it as it is then; `row` is the joined row.
@@ -222,18 +360,31 @@ impl Run<'_> {
         recheck: Option<&Expr>,
         row: &mut [Value],
     ) -> Result<(), SqlError> {
+        let Some((newest, held)) = self.lock_found(key, stored, level, recheck, row)? else { return Ok(()) };
+        self.write(key, &newest, row, held, None)
+    }
+
+    /// Locks a row that was found: its bytes as they are then, and how it is locked; `None` if it is not meant any more.
+    fn lock_found(
+        &self,
+        key: &Bytes,
+        stored: &Bytes,
+        level: &Level,
+        recheck: Option<&Expr>,
+        row: &mut [Value],
+    ) -> Result<Option<(Bytes, LockMode)>, SqlError> {
         let mode = self.modify.action.foresee(&level.access, level.base, row, self.context);
-        let Some(newest) = self.lock(key, stored, mode)? else { return Ok(()) };
+        let Some(newest) = self.lock(key, stored, mode)? else { return Ok(None) };
         if newest != *stored {
             let end = level.base + level.access.columns.len();
             level.access.decode(&newest, &level.slots, &mut row[level.base..end])?;
             if let Some(condition) = recheck
                 && !evaluate::truth(condition, row, self.context)?
             {
-                return Ok(());
+                return Ok(None);
             }
         }
-        self.write(key, &newest, row, mode)
+        Ok(Some((newest, mode)))
     }
 
     fn lock(&self, key: &Bytes, stored: &Bytes, mode: LockMode) -> Result<Option<Bytes>, SqlError> {
@@ -245,8 +396,28 @@ impl Run<'_> {
         })
     }
 
-    /// Writes one row, locked as `held` and newest; `row` is the joined row.
-    fn write(&mut self, key: &Bytes, stored: &Bytes, row: &mut [Value], held: LockMode) -> Result<(), SqlError> {
+    /// What an UPDATE makes of a joined row.
+    fn make(&self, row: &[Value]) -> Result<Row, SqlError> {
+        let access = &self.modify.target.access;
+        let mut new = row[self.base..self.base + access.columns.len()].to_vec();
+        if let Action::Update { touch, set, .. } = &self.modify.action {
+            for (slot, expr) in set {
+                new[*slot] = evaluate::value(expr, row, self.context)?;
+            }
+            access.generate(Some(&touch.changed), &mut new)?;
+        }
+        Ok(new)
+    }
+
+    /// Writes one row, locked as `held` and newest; `row` is the joined row. `new`: what an UPDATE makes of it, if that was asked.
+    fn write(
+        &mut self,
+        key: &Bytes,
+        stored: &Bytes,
+        row: &mut [Value],
+        held: LockMode,
+        new: Option<Row>,
+    ) -> Result<(), SqlError> {
         if self.context.is_written(key) {
             return Ok(());
         }
@@ -255,12 +426,16 @@ impl Run<'_> {
         match &self.modify.action {
             Action::Delete => self.writer.delete(target, key, &row[places.clone()])?,
             Action::Update { touch, set, lock } => {
-                self.new.clear();
-                self.new.extend_from_slice(&row[places.clone()]);
-                for (slot, expr) in set {
-                    self.new[*slot] = evaluate::value(expr, row, self.context)?;
+                if let Some(new) = new {
+                    self.new = new;
+                } else {
+                    self.new.clear();
+                    self.new.extend_from_slice(&row[places.clone()]);
+                    for (slot, expr) in set {
+                        self.new[*slot] = evaluate::value(expr, row, self.context)?;
+                    }
+                    target.access.generate(Some(&touch.changed), &mut self.new)?;
                 }
-                target.access.generate(Some(&touch.changed), &mut self.new)?;
                 let mode = lock.of(&row[places.clone()], &self.new);
                 if mode > held {
                     // The row has changed since it was looked at; from here on it does not.
@@ -294,7 +469,7 @@ impl Run<'_> {
         };
         for Located { key, stored, values, held } in located::lock(plan, mode, self.context)? {
             let mut row = joined(&stored, &values)?;
-            self.write(&key, &stored, &mut row, held)?;
+            self.write(&key, &stored, &mut row, held, None)?;
         }
         Ok(())
     }

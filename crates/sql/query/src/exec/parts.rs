@@ -253,6 +253,9 @@ impl Transaction for View {
     fn read_ahead(&mut self, keys: &[Bytes]) -> Result<(), KvError> {
         self.inner.with(|txn| txn.read_ahead(keys))
     }
+    fn scan_ahead(&mut self, requests: &[ScanRequest]) -> Result<bool, KvError> {
+        self.inner.with(|txn| txn.scan_ahead(requests))
+    }
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         self.inner.with(|txn| txn.lock_ahead(keys, mode));
     }

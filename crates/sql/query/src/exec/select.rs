@@ -3,6 +3,7 @@
 //! Without grouping, sort and distinct rows stream: a portal that is read a row at a time holds one chunk per table.
 
 use super::aggregate::{Accumulator, Aggregate};
+use super::ahead::{self, AHEAD_ROWS};
 use super::computed::Computed;
 use super::cursor::{Cursor, Level};
 use super::evaluate;
@@ -16,7 +17,8 @@ use crate::transaction::{LockMode, LockWait};
 use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet};
+use clock::Timestamp;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A SELECT, settled when it is planned.
@@ -124,6 +126,9 @@ pub fn count(expr: Option<&Expr>, what: &'static str, context: &StatementContext
 /// Rows that OFFSET skips between two looks at whether the statement was ended: those of a sort come from nowhere that looks.
 const SKIPPED_ROWS_PER_CHECK: usize = 1024;
 
+/// Rows that are locked together take so much, bytes, or little more.
+const TOGETHER_BYTES: usize = 1 << 20;
+
 /// A SELECT that runs.
 pub struct Rows {
     select: Arc<Select>,
@@ -134,6 +139,10 @@ pub struct Rows {
     skip: usize,
     left: usize,
     reserved: Option<Reserved>,
+    /// Rows whose locks are asked for together, where they are: each with what is to be locked.
+    together: Option<VecDeque<(Row, Vec<Bytes>)>>,
+    /// The snapshot at which they were found.
+    found_at: Timestamp,
 }
 
 /// Rows that were made before the first one leaves.
@@ -177,6 +186,8 @@ impl Select {
             skip,
             left: limit.unwrap_or(usize::MAX),
             reserved: None,
+            together: self.locks_together(context).then(VecDeque::new),
+            found_at: Timestamp::MIN,
         };
         if self.levels.is_empty() && self.grouping.is_none() {
             let row = alive.then(|| self.project.apply(&mut [], context)).transpose()?;
@@ -185,6 +196,15 @@ impl Select {
             rows.materialise()?;
         }
         Ok(rows)
+    }
+}
+
+impl Select {
+    /// Whether the rows that are found are locked some at a time: those who have them may have to be asked over a distance, and whoever has one locked is waited for.
+    fn locks_together(&self, context: &StatementContext) -> bool {
+        let waits = self.locks.iter().all(|lock| lock.wait == LockWait::Wait);
+        let apart = self.levels.iter().all(|level| !level.skips) && self.grouping.is_none() && self.distinct.is_none();
+        !self.locks.is_empty() && waits && apart && ahead::is_far(&context.txn)
     }
 }
 
@@ -198,7 +218,7 @@ impl Rows {
                 return Ok(true);
             }
             let found = found_rows(&self.select, cursor);
-            if lock_rows(&self.select, &found, cursor.row_mut(), &self.context)? {
+            if lock_rows(&self.select, &found, cursor.row_mut(), None, &self.context)? {
                 return Ok(true);
             }
         }
@@ -374,8 +394,70 @@ impl Rows {
         Ok(out)
     }
 
-    /// The next row of the result, before OFFSET and LIMIT.
-    fn produce(&mut self) -> Result<Option<Row>, SqlError> {
+    /// Finds rows, at most so many, and locks them, table after table; `false` if there is none.
+    fn find_together(&mut self, most: usize) -> Result<bool, SqlError> {
+        let select = self.select.clone();
+        self.found_at = self.context.txn.with(|txn| txn.snapshot());
+        let (mut rows, mut bytes) = (VecDeque::new(), 0);
+        while rows.len() < most && bytes < TOGETHER_BYTES {
+            let (row, found) = match (&mut self.ready, &mut self.cursor) {
+                (Some(ready), _) => {
+                    let Some(mut row) = ready.next()? else { break };
+                    let behind = row.drain(select.width..);
+                    let found = behind.filter_map(|value| if let Value::Bytea(it) = value { Some(it) } else { None });
+                    let found = found.collect();
+                    (row, found)
+                }
+                (None, Some(cursor)) => {
+                    if !cursor.advance()? {
+                        break;
+                    }
+                    (cursor.row().to_vec(), found_rows(&select, cursor))
+                }
+                (None, None) => break,
+            };
+            bytes += sort::row_bytes(&row) + found.iter().map(Bytes::len).sum::<usize>();
+            rows.push_back((row, found));
+        }
+        for (place, lock) in select.locks.iter().enumerate() {
+            let keys = rows.iter().filter_map(|(_, found): &(Row, Vec<Bytes>)| found.get(2 * place));
+            let keys: Vec<Bytes> =
+                keys.filter(|key| !key.is_empty() && !self.context.is_written(key)).cloned().collect();
+            ahead::locks(keys.iter().cloned(), lock.mode, &self.context.txn);
+            for key in &keys {
+                self.context.check()?;
+                self.context.txn.with(|txn| txn.lock_as(key, lock.mode, lock.wait))?;
+            }
+        }
+        let found = !rows.is_empty();
+        self.together = Some(rows);
+        Ok(found)
+    }
+
+    /// As [`Rows::produce`], with so many rows locked at a time, at most.
+    fn produce_together(&mut self, wanted: usize) -> Result<Option<Row>, SqlError> {
+        loop {
+            let Some((mut row, found)) = self.together.as_mut().and_then(VecDeque::pop_front) else {
+                if self.find_together(wanted.clamp(1, AHEAD_ROWS))? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            if !lock_rows(&self.select, &found, &mut row, Some(self.found_at), &self.context)? {
+                continue;
+            }
+            if self.skip > 0 {
+                return Ok(Some(Row::new()));
+            }
+            return self.select.project.apply(&mut row, &self.context).map(Some);
+        }
+    }
+
+    /// The next row of the result, before OFFSET and LIMIT; so many more are `wanted`, with those that OFFSET skips.
+    fn produce(&mut self, wanted: usize) -> Result<Option<Row>, SqlError> {
+        if self.together.is_some() {
+            return self.produce_together(wanted);
+        }
         while let Some(ready) = &mut self.ready {
             let Some(mut row) = ready.next()? else { return Ok(None) };
             if !self.select.locks.is_empty() && row.len() > self.select.width {
@@ -383,7 +465,7 @@ impl Rows {
                     .drain(self.select.width..)
                     .filter_map(|value| if let Value::Bytea(bytes) = value { Some(bytes) } else { None })
                     .collect();
-                if !lock_rows(&self.select, &found, &mut row, &self.context)? {
+                if !lock_rows(&self.select, &found, &mut row, None, &self.context)? {
                     continue;
                 }
             }
@@ -408,7 +490,8 @@ impl RowSource for Rows {
     fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError> {
         let mut out = Batch::new(max, if self.left == 1 { 1 } else { 4.min(max) });
         while !out.is_full() && self.left > 0 {
-            let Some(row) = self.produce()? else {
+            let wanted = out.room().min(self.left).saturating_add(self.skip);
+            let Some(row) = self.produce(wanted)? else {
                 self.left = 0;
                 break;
             };
@@ -440,11 +523,12 @@ fn found_rows(select: &Select, cursor: &Cursor) -> Vec<Bytes> {
     select.locks.iter().flat_map(|lock| [cursor.key(lock.level), cursor.stored(lock.level)]).collect()
 }
 
-/// Locks found rows and reads them anew; `false` if one is gone, held (SKIP LOCKED), or no longer satisfies WHERE.
+/// Locks found rows and reads them anew, unless the snapshot is still that at which they were found; `false` if one is gone, held (SKIP LOCKED), or no longer satisfies WHERE.
 fn lock_rows(
     select: &Select,
     found: &[Bytes],
     row: &mut [Value],
+    found_at: Option<Timestamp>,
     context: &StatementContext,
 ) -> Result<bool, SqlError> {
     let mut moved = false;
@@ -458,6 +542,8 @@ fn lock_rows(
             return Ok(false);
         }
         let stored = context.txn.with(|txn| match txn.lock_as(key, lock.mode, lock.wait)? {
+            // A row that is newer than the snapshot moves it.
+            true if found_at == Some(txn.snapshot()) => Ok(Some(seen.clone())),
             true => txn.get(key),
             false => Ok(None),
         })?;

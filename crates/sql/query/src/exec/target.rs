@@ -174,6 +174,11 @@ impl Target {
         !self.inbound.iter().all(|inbound| passive(inbound.action(true)) && passive(inbound.action(false)))
     }
 
+    /// Whether an UPDATE sets a column that rows of others point at.
+    pub(super) fn is_pointed_at(&self, touch: &Touch) -> bool {
+        self.inbound.iter().flat_map(|inbound| &inbound.slots).any(|&slot| touch.changed[slot])
+    }
+
     /// 23505 for a unique key that is taken.
     pub fn unique_violation(&self, index: usize, row: &[Value], settings: &EvalSettings) -> SqlError {
         unique_violation(&self.access, index, row, settings)

@@ -218,6 +218,29 @@ pub struct Old<'a> {
     pub row: &'a [Value],
 }
 
+/// The keys that must be free for a changed row, with the ordinals of their indexes: what [`update`] looks at.
+pub(super) fn new_keys(
+    access: &TableAccess,
+    touch: &Touch,
+    old: &Old<'_>,
+    row: &[Value],
+) -> Result<Vec<(usize, Bytes)>, SqlError> {
+    if touch.key && keys_differ(&access.primary, old.row, row) {
+        let image = RowImage::new(access, row, 0)?;
+        return Ok(image.guarded(access).map(|(index, key)| (index, key.clone())).collect());
+    }
+    let mut keys = Vec::new();
+    for &ordinal in &touch.indexes {
+        let index = access.index(ordinal);
+        let (before, after) = (index.entry(old.row, old.key)?, index.entry(row, old.key)?);
+        match after.filter(|entry| entry.guarded) {
+            Some(after) if before.is_none_or(|before| before.key != after.key) => keys.push((ordinal, after.key)),
+            _ => {}
+        }
+    }
+    Ok(keys)
+}
+
 /// Writes a changed row. Answers with its key, or with the unique index in which another row has its key
 /// (and nothing is written).
 pub fn update(

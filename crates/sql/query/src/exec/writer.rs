@@ -25,6 +25,8 @@ use std::sync::Arc;
 pub(crate) const CASCADE_DEPTH_MAX: usize = 64;
 /// Rows fetched at a time when referencing rows are looked for.
 const CHILD_CHUNK_ROWS: usize = 256;
+/// Rows of all spans together that are looked for before they are needed, but for one of each.
+const CHILD_ROWS_AHEAD: usize = 4096;
 /// So many rows that point at one are waited for, one after the other, before it is refused.
 const CHILDREN_WAITED_MAX: usize = 256;
 
@@ -137,6 +139,72 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Rows are about to go, or (`deletes` is not so) to change keys that others point at: what is looked for then is asked for together, and what is changed with them is locked so. At
+    /// most [`AHEAD_ROWS`] of them are looked at.
+    pub(super) fn ask_for_children<'r>(
+        &mut self,
+        target: &Target,
+        rows: impl Iterator<Item = &'r [Value]> + Clone,
+        deletes: bool,
+    ) -> Result<(), SqlError> {
+        if target.inbound.is_empty() || !ahead::is_far(&self.context.txn) {
+            return Ok(());
+        }
+        for inbound in &target.inbound {
+            let action = inbound.action(deletes);
+            let (limit, mode) = match (action, deletes) {
+                // At the end: see `finish`.
+                (ReferentialAction::NoAction, _) => continue,
+                (ReferentialAction::Restrict, _) => (1, None),
+                (ReferentialAction::Cascade, true) => (CHILD_CHUNK_ROWS, Some(LockMode::Update)),
+                _ => (CHILD_CHUNK_ROWS, Some(LockMode::NoKeyUpdate)),
+            };
+            let child = self.related(inbound.child)?;
+            let slots = child_slots(&child, inbound)?;
+            let values = rows.clone().take(AHEAD_ROWS).filter_map(|row| inbound.values(row));
+            let (indexes, requests): (Vec<usize>, Vec<ScanRequest>) =
+                values.map(|values| child_span(&child, &slots, &values, limit)).unzip();
+            // (One that a value does not fit is looked for in the whole table.)
+            let Some(index) = indexes.first().copied().filter(|first| indexes.iter().all(|it| it == first)) else {
+                continue;
+            };
+            let keys = self.scan_children(&child, requests, index)?;
+            if let Some(mode) = mode {
+                ahead::locks(keys.into_iter(), mode, &self.context.txn);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for spans of a child together, and for the rows that their entries lead to; gives the keys of those rows.
+    fn scan_children(
+        &self,
+        child: &Target,
+        mut requests: Vec<ScanRequest>,
+        index: usize,
+    ) -> Result<Vec<Bytes>, SqlError> {
+        let limit = (CHILD_ROWS_AHEAD / requests.len().max(1)).max(1);
+        requests.iter_mut().for_each(|request| request.limit = request.limit.min(limit));
+        self.context.txn.with(|txn| {
+            let mut rows = Vec::new();
+            if requests.len() < 2 || !txn.scan_ahead(&requests)? {
+                return Ok(rows);
+            }
+            for request in &requests {
+                for (key, value) in txn.peek_scan(request)?.rows {
+                    rows.push(if index == 0 { key } else { child.access.row_key_of_entry(&key, &value)? });
+                }
+                if rows.len() >= 2 * AHEAD_ROWS {
+                    break;
+                }
+            }
+            if index != 0 {
+                txn.read_ahead(&rows)?;
+            }
+            Ok(rows)
+        })
+    }
+
     /// Updates a row; answers with its key.
     ///
     /// # Errors
@@ -194,6 +262,8 @@ impl<'a> Writer<'a> {
         let held =
             parents.iter().filter(|((_, _), reference)| reference.target.outbound[reference.key].holds_its_key());
         let held: Vec<Bytes> = held.map(|((parent, _), _)| parent.clone()).collect();
+        let through_entries = parents.iter().filter(|(_, it)| !it.target.outbound[it.key].holds_its_key());
+        ahead::reads(through_entries.take(AHEAD_ROWS).map(|((parent, _), _)| parent.clone()), &self.context.txn)?;
         let mut left = held.as_slice();
         for ((parent, _), Reference { target, key, row }) in parents {
             if left.first() == Some(&parent) {
@@ -209,7 +279,11 @@ impl<'a> Writer<'a> {
                 deferred.hold(outbound, target.access.table.id, &row, parent, error)?;
             }
         }
-        for gone in std::mem::take(&mut self.gone) {
+        let all_gone = std::mem::take(&mut self.gone);
+        for (n, gone) in all_gone.iter().enumerate() {
+            if n.is_multiple_of(AHEAD_ROWS) && ahead::is_far(&self.context.txn) {
+                self.ask_for_gone(&all_gone[n..all_gone.len().min(n + AHEAD_ROWS)])?;
+            }
             let inbound = &gone.target.inbound[gone.key];
             let child = self.related(inbound.child)?;
             let slots = child_slots(&child, inbound)?;
@@ -223,6 +297,21 @@ impl<'a> Writer<'a> {
             if !self.context.txn.with(|txn| outbound.finds(txn, &parent))? {
                 deferred.hold(outbound, inbound.child, &row, parent, error())?;
             }
+        }
+        Ok(())
+    }
+
+    /// What may point at keys that are gone is looked for next.
+    fn ask_for_gone(&mut self, gone: &[Gone]) -> Result<(), SqlError> {
+        let mut requests = Vec::with_capacity(gone.len());
+        for Gone { target, key, values } in gone {
+            let inbound = &target.inbound[*key];
+            let child = self.related(inbound.child)?;
+            let slots = child_slots(&child, inbound)?;
+            requests.push(child_span(&child, &slots, values, 1).1);
+        }
+        if requests.len() > 1 {
+            self.context.txn.with(|txn| txn.scan_ahead(&requests))?;
         }
         Ok(())
     }
@@ -397,17 +486,8 @@ impl<'a> Writer<'a> {
     ) -> Result<Vec<(Bytes, Row)>, SqlError> {
         let access = &child.access;
         let all: Vec<usize> = (0..access.columns.len()).collect();
-        let found = child_keys(access, slots, values);
-        // Without an index most rows are others: they are not looked at one by one.
-        let chunk_rows = if found.is_some() { CHILD_CHUNK_ROWS.min(limit.max(1)) } else { CHILD_CHUNK_ROWS };
-        let (index, keys) = found.unwrap_or_else(|| (0, Keys::Span(access.primary.span())));
-        let mut rest = match keys {
-            Keys::Span(span) => Some(span),
-            Keys::One(key) => {
-                let end = super::span::successor(&key);
-                Some(key..end)
-            }
-        };
+        let (index, ScanRequest { span, limit: chunk_rows, .. }) = child_span(child, slots, values, limit);
+        let mut rest = Some(span);
         let mut out = Vec::new();
         while let Some(span) = rest.take() {
             let request = ScanRequest { span, reverse: false, limit: chunk_rows };
@@ -449,6 +529,23 @@ impl<'a> Writer<'a> {
         }
         Ok(out)
     }
+}
+
+/// Which index the rows whose foreign key holds some values are looked for in, and where; at most so many are wanted.
+fn child_span(child: &Target, slots: &[usize], values: &[Value], limit: usize) -> (usize, ScanRequest) {
+    let access = &child.access;
+    let found = child_keys(access, slots, values);
+    // Without an index most rows are others: they are not looked at one by one.
+    let limit = if found.is_some() { CHILD_CHUNK_ROWS.min(limit.max(1)) } else { CHILD_CHUNK_ROWS };
+    let (index, keys) = found.unwrap_or_else(|| (0, Keys::Span(access.primary.span())));
+    let span = match keys {
+        Keys::Span(span) => span,
+        Keys::One(key) => {
+            let end = super::span::successor(&key);
+            key..end
+        }
+    };
+    (index, ScanRequest { span, reverse: false, limit })
 }
 
 fn child_slots(child: &Target, inbound: &Inbound) -> Result<Vec<usize>, SqlError> {

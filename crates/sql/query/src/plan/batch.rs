@@ -25,6 +25,12 @@ impl Batch {
         self.rows.len() >= self.rows_max || self.bytes >= BATCH_BYTES
     }
 
+    /// Rows that it may take, whatever their size.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.rows_max.saturating_sub(self.rows.len())
+    }
+
     /// One row more.
     #[inline]
     pub fn push(&mut self, row: Row) {

@@ -10,6 +10,7 @@
 //!    with SKIP LOCKED, which waits for none, the locks are given back instead.
 //! 4. All rows are locked when the first one is asked for: of a cursor, too, where PostgreSQL locks them as they are fetched.
 //! 5. No more rows are asked of the query than LIMIT and OFFSET count and SKIP LOCKED passes over.
+//! 6. What is waited for is locked table after table for the rows pulled at a time, all of which are given or passed over by OFFSET: so many are one round trip.
 //!
 //! Caveats: a query in FROM that is no table by another name ([`super::merged`]) is left to [`super::locked`], or refused. System tables, and
 //! functions without a name of their own (`unnest(..)`), are refused.
@@ -21,6 +22,7 @@ use super::select::{lock_mode, lock_wait};
 use super::{Execution, Keyed, Plan, PlanContext, RowSource};
 use crate::catalog::Relation;
 use crate::context::StatementContext;
+use crate::exec::ahead;
 use crate::exec::sort::{Reserved, row_bytes};
 use crate::explain::Operator;
 use crate::identifier::fold;
@@ -36,6 +38,7 @@ use sqlparser::ast::{
     CastKind, DataType, Expr, Ident, JoinOperator, LimitClause, LockClause, Query, SelectItem, SetExpr, Statement,
     TableFactor, TableWithJoins, visit_expressions,
 };
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -226,19 +229,55 @@ impl LockedRows {
             if context.is_written(key) {
                 return Ok(false);
             }
-            let (locked, same) = context.txn.with(|txn| {
-                let seen = txn.snapshot();
-                let locked = txn.lock_as(key, lock.mode, lock.wait)?;
-                Ok::<_, KvError>((locked, txn.snapshot() == seen))
-            })?;
-            if !locked {
+            if !Self::lock_one(lock, key, moved, context)? {
                 return Ok(false);
-            }
-            if !same {
-                moved.get_or_insert_with(|| key.clone());
             }
         }
         Ok(true)
+    }
+
+    /// Locks what rows are made of that all come to be locked, table after table, where that spares round trips. What is locked so is asked for again row by row.
+    fn lock_together(
+        &self,
+        rows: &[Row],
+        moved: &mut Option<Bytes>,
+        context: &StatementContext,
+    ) -> Result<(), SqlError> {
+        let waits = self.locks.iter().all(|lock| lock.wait == LockWait::Wait);
+        if rows.len() < 2 || !waits || !ahead::is_far(&context.txn) {
+            return Ok(());
+        }
+        for lock in &self.locks {
+            let mut seen = BTreeSet::new();
+            let place = self.fields.len() + lock.key;
+            let key = |row: &Row| if let Some(Value::Bytea(key)) = row.get(place) { Some(key.clone()) } else { None };
+            let found = rows.iter().filter_map(key);
+            let keys: Vec<Bytes> = found.filter(|key| !context.is_written(key) && seen.insert(key.clone())).collect();
+            ahead::locks(keys.iter().cloned(), lock.mode, &context.txn);
+            for key in &keys {
+                context.check()?;
+                Self::lock_one(lock, key, moved, context)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `false` if it is skipped.
+    fn lock_one(
+        lock: &RowLock,
+        key: &Bytes,
+        moved: &mut Option<Bytes>,
+        context: &StatementContext,
+    ) -> Result<bool, SqlError> {
+        let (locked, same) = context.txn.with(|txn| {
+            let seen = txn.snapshot();
+            let locked = txn.lock_as(key, lock.mode, lock.wait)?;
+            Ok::<_, KvError>((locked, txn.snapshot() == seen))
+        })?;
+        if locked && !same {
+            moved.get_or_insert_with(|| key.clone());
+        }
+        Ok(locked)
     }
 
     /// The query is to be asked again: its rows were found as they were.
@@ -284,6 +323,10 @@ impl Plan for LockedRows {
             };
             if rows.is_empty() {
                 break;
+            }
+            // Before the first row nobody knows of how many.
+            if left.is_some() {
+                self.lock_together(&rows, &mut moved, context)?;
             }
             for mut row in rows {
                 context.check()?;

@@ -107,7 +107,8 @@ fn ask_ahead(lookup: &Node, lefts: &VecDeque<Row>, run: &Run) -> Result<usize, S
         row.resize(scan.width.max(row.len()), Value::Null);
         keys.extend(level.path.keys(&level.access, &row, &run.context)?);
     }
-    rows_of_keys(level, keys.iter(), false, &run.context)?;
+    // (As many as a cursor asks for first.)
+    rows_of_keys(level, keys.iter(), false, AHEAD_ROWS, &run.context)?;
     Ok(AHEAD_ROWS)
 }
 

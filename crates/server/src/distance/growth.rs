@@ -1,0 +1,178 @@
+//! What a statement costs does not grow with its rows: the same for 1, 10 and 100 of them, but for the groups in which they are asked for.
+
+use super::Far;
+use std::fmt::Write as _;
+
+/// Groups of rows, by number: `g` of a row, and how many are in it. The first is there to be warm.
+const GROUPS: [(usize, usize); 4] = [(0, 2), (1, 1), (2, 10), (3, 100)];
+/// Keys of a group begin at its number times this.
+const STRIDE: usize = 1000;
+/// One row is asked for by itself, two are found and then asked for: so many round trips more are no growth, tenths.
+const MORE_TENTHS: u64 = 20;
+
+struct Kind {
+    name: &'static str,
+    /// Statements before; `{rows}` stands for the rows of all groups: key, group.
+    tables: &'static [&'static str],
+    /// About group `{g}`, of `{n}` rows; `{keys}` are its keys.
+    work: &'static str,
+}
+
+const ROWS: &str = "(SELECT g * 1000 + n AS id, g FROM (VALUES (0, 2), (1, 1), (2, 10), (3, 100)) AS groups (g, size), \
+                    LATERAL generate_series(1, size) n) AS rows";
+
+const P: &str = "CREATE TABLE p (id int PRIMARY KEY, g int, u int UNIQUE, v int)";
+const P_G: &str = "CREATE INDEX p_g ON p (g)";
+const P_ROWS: &str = "INSERT INTO p SELECT id, g, id, 0 FROM {rows}";
+const C_ROWS: &str = "INSERT INTO c SELECT id, id, g FROM {rows}";
+const C_P: &str = "CREATE INDEX c_p ON c (p)";
+const PLAIN_C: &str = "CREATE TABLE c (id int PRIMARY KEY, p int, g int)";
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "join by key",
+        tables: &[P, P_G, P_ROWS, PLAIN_C, C_ROWS],
+        work: "SELECT * FROM p JOIN c ON c.id = p.u WHERE p.g = {g}",
+    },
+    Kind {
+        name: "join by secondary index",
+        tables: &[P, P_G, P_ROWS, PLAIN_C, C_P, C_ROWS],
+        work: "SELECT * FROM p JOIN c ON c.p = p.u WHERE p.g = {g}",
+    },
+    Kind {
+        name: "LEFT JOIN by key",
+        tables: &[P, P_G, P_ROWS, PLAIN_C, C_ROWS],
+        work: "SELECT * FROM p LEFT JOIN c ON c.id = p.u + 1 WHERE p.g = {g}",
+    },
+    Kind {
+        name: "join under LIMIT",
+        tables: &[P, P_G, P_ROWS, PLAIN_C, C_P, C_ROWS],
+        work: "SELECT * FROM p JOIN c ON c.p = p.id WHERE p.g = {g} ORDER BY p.g LIMIT {n}",
+    },
+    Kind { name: "FOR UPDATE of a span", tables: &[P, P_G, P_ROWS], work: "SELECT * FROM p WHERE g = {g} FOR UPDATE" },
+    Kind {
+        name: "FOR UPDATE in an order",
+        tables: &[P, P_G, P_ROWS],
+        work: "SELECT * FROM p WHERE g = {g} ORDER BY v, u DESC LIMIT {n} FOR UPDATE",
+    },
+    Kind {
+        name: "FOR UPDATE of a query",
+        tables: &[P, P_G, P_ROWS, PLAIN_C, C_ROWS],
+        work: "SELECT * FROM p JOIN c USING (id) WHERE p.g = {g} FOR UPDATE",
+    },
+    Kind {
+        name: "UPDATE of a unique key",
+        tables: &[P, P_G, P_ROWS],
+        work: "UPDATE p SET u = u + 500000 WHERE g = {g}",
+    },
+    Kind {
+        name: "UPDATE of a primary key",
+        tables: &[P, P_G, P_ROWS],
+        work: "UPDATE p SET id = id + 500000 WHERE g = {g}",
+    },
+    Kind { name: "UPDATE by keys", tables: &[P, P_G, P_ROWS], work: "UPDATE p SET v = v + 1 WHERE id IN ({keys})" },
+    Kind {
+        name: "UPDATE FROM",
+        tables: &[P, P_G, P_ROWS, PLAIN_C, C_ROWS],
+        work: "UPDATE p SET v = c.id FROM c WHERE c.id = p.u AND p.g = {g}",
+    },
+    Kind {
+        name: "DELETE of rows that others may point at",
+        tables: &[P, P_G, P_ROWS, "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p, g int)", C_P],
+        work: "DELETE FROM p WHERE g = {g}",
+    },
+    Kind {
+        name: "DELETE, RESTRICT",
+        tables: &[
+            P,
+            P_G,
+            P_ROWS,
+            "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE RESTRICT, g int)",
+            C_P,
+        ],
+        work: "DELETE FROM p WHERE g = {g}",
+    },
+    Kind {
+        name: "DELETE, CASCADE",
+        tables: &[
+            P,
+            P_G,
+            P_ROWS,
+            "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE, g int)",
+            C_P,
+            C_ROWS,
+        ],
+        work: "DELETE FROM p WHERE g = {g}",
+    },
+    Kind {
+        name: "DELETE, SET NULL",
+        tables: &[
+            P,
+            P_G,
+            P_ROWS,
+            "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE SET NULL, g int)",
+            C_P,
+            C_ROWS,
+        ],
+        work: "DELETE FROM p WHERE g = {g}",
+    },
+    Kind {
+        name: "UPDATE of a key that others may point at",
+        tables: &[P, P_G, P_ROWS, "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p (u), g int)", C_P],
+        work: "UPDATE p SET u = u + 500000 WHERE g = {g}",
+    },
+    Kind {
+        name: "INSERT with references",
+        tables: &[P, P_ROWS, "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p, g int)"],
+        work: "INSERT INTO c SELECT id, id, g FROM {rows} WHERE g = {g}",
+    },
+    Kind {
+        name: "INSERT, ON CONFLICT DO NOTHING over several keys",
+        tables: &[P, P_ROWS],
+        work: "INSERT INTO p SELECT id, g, id, 1 FROM {rows} WHERE g = {g} ON CONFLICT DO NOTHING",
+    },
+    Kind {
+        name: "INSERT, ON CONFLICT DO UPDATE",
+        tables: &[P, P_ROWS],
+        work: "INSERT INTO p SELECT id, g, id, 1 FROM {rows} WHERE g = {g} ON CONFLICT (id) DO UPDATE SET v = 7",
+    },
+];
+
+fn filled(text: &str, (group, size): (usize, usize)) -> String {
+    let keys: Vec<String> = (1..=size).map(|n| (group * STRIDE + n).to_string()).collect();
+    text.replace("{rows}", ROWS)
+        .replace("{g}", &group.to_string())
+        .replace("{n}", &size.to_string())
+        .replace("{keys}", &keys.join(", "))
+}
+
+/// Round trips of each group, tenths, but of the first.
+fn costs(kind: &Kind) -> Vec<u64> {
+    let mut far = Far::new();
+    for table in kind.tables {
+        far.run(&filled(table, GROUPS[0]));
+    }
+    let costs = GROUPS.map(|group| {
+        let cost = far.cost(|far| {
+            let done = far.run(&filled(kind.work, group));
+            let rows = done.tag.rsplit(' ').next().and_then(|count| count.parse().ok());
+            let nothing = kind.work.contains("DO NOTHING");
+            assert!(nothing || rows == Some(group.1), "{}: {} rows, not {}", kind.name, done.tag, group.1);
+        });
+        cost.round_trips_tenths
+    });
+    costs[1..].to_vec()
+}
+
+#[test]
+fn no_statement_pays_for_each_row() {
+    let (mut all, mut grown) = (String::new(), Vec::new());
+    for kind in KINDS {
+        let costs = costs(kind);
+        let _ = writeln!(all, "{}: {costs:?}", kind.name);
+        if costs.iter().any(|tenths| *tenths > costs[0] + MORE_TENTHS) {
+            grown.push(kind.name);
+        }
+    }
+    assert!(grown.is_empty(), "grow with their rows: {grown:?}; tenths of round trips for 1, 10 and 100 rows:\n{all}");
+}
