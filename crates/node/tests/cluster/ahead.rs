@@ -3,7 +3,7 @@
 use super::client::{Txn, pairs, set, value};
 use super::world::{Env, World, founding, key};
 use bytes::Bytes;
-use node::cluster::VERSION_MIN;
+use node::cluster::{SpanAhead, VERSION_MIN};
 use node::{LockMode, RangeId, TxnError};
 use std::task::Waker;
 
@@ -199,4 +199,64 @@ fn keys_of_a_range_that_was_split_are_found() {
     assert_eq!(values.iter().flatten().count(), KEYS);
     assert!(world.member(leads).status(RangeId(1)).is_some());
     assert!(world.ask(far, async |env| value(env, "k07").await).is_some());
+}
+
+/// Five spans of four keys, and what they hold as it is scanned for.
+fn spans() -> Vec<std::ops::Range<Bytes>> {
+    (0..KEYS / 4).map(|n| key(&format!("k{:02}", n * 4))..key(&format!("k{:02}", n * 4 + 4))).collect()
+}
+
+async fn scan_all(env: Env, ahead: bool) -> (Vec<Bytes>, u64) {
+    let mut txn = Txn::begin(&env).unwrap();
+    let began_us = env.true_us.get();
+    if ahead {
+        let span = |span| SpanAhead { span, reverse: false, rows: 10 };
+        let spans: Vec<SpanAhead> = spans().into_iter().map(span).collect();
+        assert!(txn.txn.scan_ahead(&env.now(), &spans, Waker::noop()).unwrap());
+    }
+    let mut values = Vec::new();
+    for mut span in spans() {
+        loop {
+            let chunk = std::future::poll_fn(|cx| txn.txn.scan(&env.now(), &span, false, 10, false, cx.waker()));
+            let chunk = chunk.await.unwrap();
+            values.extend(chunk.rows.into_iter().map(|(_, value)| value));
+            let Some(rest) = chunk.rest else { break };
+            span = rest;
+        }
+    }
+    (values, env.true_us.get() - began_us)
+}
+
+#[test]
+fn spans_that_are_scanned_ahead_take_one_round_trip() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let (values, took_us) = world.ask(far, async |env| scan_all(env, false).await);
+    assert!(took_us >= 5 * ROUND_TRIP_US, "{took_us}");
+    let (early, took_us) = world.ask(far, async |env| scan_all(env, true).await);
+    // One of them lies in two ranges: its second part is asked for when the first is there.
+    assert!(took_us < 3 * ROUND_TRIP_US, "{took_us}");
+    assert_eq!((early.len(), &early), (KEYS, &values));
+}
+
+/// Of spans, too, only what was scanned counts as read.
+#[test]
+fn only_what_was_scanned_is_certified() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    for (other, refused) in [("k05", false), ("k02", true)] {
+        let mut begun = world.ask(far, async move |env| {
+            let mut txn = Txn::begin(&env).unwrap();
+            let span = |span| SpanAhead { span, reverse: false, rows: 10 };
+            let asked: Vec<SpanAhead> = spans().into_iter().map(span).collect();
+            assert!(txn.txn.scan_ahead(&env.now(), &asked, Waker::noop()).unwrap());
+            let first = spans().swap_remove(0);
+            let chunk = std::future::poll_fn(|cx| txn.txn.scan(&env.now(), &first, false, 10, false, cx.waker()));
+            assert_eq!(chunk.await.unwrap().rows.len(), 4);
+            txn.put("k15", "mine");
+            txn
+        });
+        world.ask(far, async move |env| set(env, pairs(&[(other, "theirs")])).await);
+        begun.env = world.env(far);
+        let committed = world.ask(far, async move |_| begun.commit().await);
+        assert_eq!(matches!(committed, Err(TxnError::Restart { .. })), refused, "{other}: {committed:?}");
+    }
 }

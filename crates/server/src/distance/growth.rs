@@ -164,6 +164,14 @@ fn costs(kind: &Kind) -> Vec<u64> {
     costs[1..].to_vec()
 }
 
+/// The control: what is locked row by row is seen to grow.
+#[test]
+fn what_is_asked_row_by_row_is_seen_to_grow() {
+    let work = "SELECT * FROM p WHERE g = {g} FOR UPDATE NOWAIT";
+    let costs = costs(&Kind { name: "FOR UPDATE NOWAIT", tables: &[P, P_G, P_ROWS], work });
+    assert!(costs[2] > costs[0] + 900 && costs[1] > costs[0] + MORE_TENTHS, "{costs:?}");
+}
+
 #[test]
 fn no_statement_pays_for_each_row() {
     let (mut all, mut grown) = (String::new(), Vec::new());

@@ -43,6 +43,8 @@ struct State {
     sessions: BTreeMap<u64, u64>,
     /// See [`MemoryKv::careless`].
     careless: bool,
+    /// See [`MemoryKv::far`].
+    far: bool,
 }
 
 impl State {
@@ -140,6 +142,12 @@ impl MemoryKv {
     pub fn careless() -> Self {
         let kv = Self::default();
         kv.0.state.lock().careless = true;
+        kv
+    }
+    /// One that says that keys may have to be asked for elsewhere, though they are here: whoever asks ahead there does.
+    pub fn far() -> Self {
+        let kv = Self::default();
+        kv.0.state.lock().far = true;
         kv
     }
     /// Another one that holds what this one does now: a copy that is put in its place, or runs beside it.
@@ -529,6 +537,9 @@ impl MemoryTransaction {
 }
 
 impl Transaction for MemoryTransaction {
+    fn is_far(&self) -> bool {
+        self.kv.state.lock().far
+    }
     fn snapshot(&self) -> Timestamp {
         self.snapshot
     }
