@@ -96,6 +96,10 @@ impl<'a> Change<'a> {
         }
         Ok(())
     }
+    /// These are locked for it by another transaction, which outlives it.
+    pub fn has_locked(&mut self, keys: impl IntoIterator<Item = Bytes>) {
+        self.locked.extend(keys);
+    }
     fn rely(&self, token: &Bytes) -> Result<(), KvError> {
         self.txn.with(|t| t.rely(token, self.since, true))
     }
@@ -149,7 +153,7 @@ impl<'a> Change<'a> {
             self.end_before(old)?;
             if let Relation::Table(table) = &mut relation {
                 // Whoever made them is gone: he would hold the guard.
-                (table.building, table.pending) = (None, None);
+                (table.building, table.pending, table.gated) = (None, None, false);
             }
             self.discard_building(old)?;
         }
@@ -222,6 +226,17 @@ impl<'a> Change<'a> {
             self.make_name(table.schema, name)?;
         }
         table.version += 1;
+        self.store_relation(Relation::Table(table)).map(drop)
+    }
+
+    /// Replaces a table's descriptor by one that says the same of what is stored: both are of one version, and who went by the one goes on by the other.
+    /// The caller holds the guard, or knows that nobody does.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn restate_table(&mut self, table: Table) -> Result<(), SqlError> {
+        self.lock_object(key::RELATIONS, table.id)?;
+        self.rely(&version_of(&table))?;
         self.store_relation(Relation::Table(table)).map(drop)
     }
 

@@ -74,7 +74,10 @@ pub struct Table {
     /// A condition that writers keep already, while the rows that were there are looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Check>,
-    /// The node that makes either of them: it takes them back if its process ends.
+    /// Whoever writes by this version holds its token meanwhile (`FOR KEY SHARE`): a change is about to take that for itself. See `ddl`'s `exclusive`.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub gated: bool,
+    /// The node that makes any of them: it takes them back if its process ends.
     #[serde(default, skip_serializing_if = "is_alone")]
     pub maker: u32,
     /// CHECK constraints.
@@ -97,6 +100,10 @@ pub struct Table {
 
 fn is_alone(node: &u32) -> bool {
     *node == 0
+}
+
+fn is_not(said: &bool) -> bool {
+    !*said
 }
 
 /// `retention` of a table.

@@ -13,7 +13,7 @@ use super::cache::{self, Wait};
 use super::view::View;
 use super::{Database, Defaults, Named, Oid, Relation, Schema, Seal, Snapshot, Table, key, snapshot};
 use crate::SqlError;
-use crate::transaction::{KvError, Span, TxnRef};
+use crate::transaction::{KvError, LockMode, LockWait, Span, TxnRef};
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
@@ -30,6 +30,13 @@ pub fn token_of(relation: &Relation) -> Bytes {
     match relation {
         Relation::Table(table) => version_of(table),
         Relation::View(_) | Relation::Sequence(_) => key::version(snapshot::id_of(relation), 0),
+    }
+}
+
+fn gated(relation: &Relation) -> Option<&Table> {
+    match relation {
+        Relation::Table(table) if table.gated => Some(table),
+        Relation::Table(_) | Relation::View(_) | Relation::Sequence(_) => None,
     }
 }
 
@@ -59,6 +66,11 @@ impl Uses {
             view.named(schema.as_deref(), name) == *before
         };
         !self.lists && self.relations.iter().all(same) && self.names.iter().all(named)
+    }
+
+    /// The tables that were looked up whose versions are held by whoever writes by them.
+    pub fn gated(&self) -> impl Iterator<Item = &Table> {
+        self.relations.iter().filter_map(|(_, found)| found.as_deref().and_then(gated))
     }
 
     /// What to rely on.
@@ -200,12 +212,19 @@ pub struct Relying {
     relied: Arc<Relied>,
     /// The view may not be the present one: its range did not answer.
     unreached: bool,
+    /// Versions that writers hold are held.
+    holds: bool,
 }
 
 impl Relying {
     /// A view that a transaction of a session saw at a time.
     pub fn new(view: Arc<View>, txn: TxnRef, since: Timestamp, relied: Arc<Relied>) -> Relying {
-        Relying { view, txn, since, relied, unreached: false }
+        Relying { view, txn, since, relied, unreached: false, holds: true }
+    }
+
+    /// The same, for a change of the catalog: it may have taken the version of a table for itself.
+    pub fn of_a_change(self) -> Relying {
+        Relying { holds: false, ..self }
     }
 
     /// The same, where the catalog could not be asked for when the statement began: whatever is looked up is asked for then.
@@ -224,6 +243,17 @@ impl Relying {
             return Err(KvError::Restart { reason, key: None }.into());
         }
         Ok(())
+    }
+
+    /// Holds the version of a table that is to be written, if whoever writes by it does: waits for a change that has taken it for itself.
+    ///
+    /// # Errors
+    /// A restart where that has ended it; those of the lock.
+    pub fn hold(&self, table: &Table) -> Result<(), KvError> {
+        match table.gated && self.holds {
+            true => self.txn.with(|t| t.lock_as(&version_of(table), LockMode::KeyShare, LockWait::Wait)).map(drop),
+            false => Ok(()),
+        }
     }
 
     /// Relies on tokens. `writes`: what goes by them is written.
@@ -255,6 +285,7 @@ impl CatalogView for Relying {
         self.confirm()?;
         let found = self.view.snapshot().relation(id).cloned();
         if let Some(found) = &found {
+            gated(found).map_or(Ok(()), |table| self.hold(table))?;
             self.rely(&[token_of(found)], true)?;
         }
         Ok(found)

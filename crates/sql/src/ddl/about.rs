@@ -1,6 +1,7 @@
 //! What a DDL statement is about, by its text: the locks that it takes before it looks at anything.
 
-use crate::catalog::{Named, Oid, Snapshot, key};
+use crate::catalog::reliance::token_of;
+use crate::catalog::{Named, Oid, Snapshot, key, snapshot};
 use crate::syntax::{Ddl, DefaultOf, Name, ObjectKind};
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -62,6 +63,16 @@ impl Names<'_> {
             None => drop(self.keys.insert(key::absence(key::CLUSTER, name))),
         }
     }
+}
+
+/// The tokens of the relations that it names.
+pub(crate) fn tokens(ddl: &Ddl, catalog: &Snapshot, database: Oid, path: &[String]) -> Vec<Bytes> {
+    let records = keys(ddl, catalog, database, path);
+    let relations = catalog.all_relations().filter(|relation| {
+        let record = key::object(key::RELATIONS, snapshot::id_of(relation));
+        records.contains(&record[..])
+    });
+    relations.map(|relation| token_of(relation)).collect()
 }
 
 /// The keys to lock. There is always one: in a read-only transaction that is refused.

@@ -256,7 +256,7 @@ fn drop_not_null(table: &mut Table, at: usize) -> Result<(), SqlError> {
 }
 
 /// Whether every value of one type is a value of the other, written the same way.
-fn widens(from: &SqlType, to: &SqlType) -> bool {
+pub(super) fn widens(from: &SqlType, to: &SqlType) -> bool {
     match (from, to) {
         (SqlType::Varchar(_) | SqlType::Text, SqlType::Text | SqlType::Varchar(None)) => true,
         (SqlType::Varchar(Some(a)), SqlType::Varchar(Some(b))) => a <= b,

@@ -99,6 +99,11 @@ pub(super) fn sequence_literal(schema: &str, name: &str) -> String {
     format!("{}::regclass", quote_literal(&quote_qualified(Some(schema), name)))
 }
 
+/// Whether a column of this type draws from a sequence of its own.
+pub(super) fn is_serial(ty: &sqlparser::ast::DataType) -> bool {
+    DeclaredType::from_ast(ty).is_ok_and(|declared| declared.serial)
+}
+
 /// 42P16 for types that no column can have.
 pub(super) fn refuse_pseudo(name: &str, ty: &SqlType) -> Result<(), SqlError> {
     refuse_system_name(name)?;

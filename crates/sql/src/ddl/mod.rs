@@ -12,7 +12,9 @@
 //!
 //! CREATE INDEX alone goes another way, beside writers: [`online`].
 //!
-//! Caveats: any other change that reads a whole table starves under steady writes to it and then fails with 40001; SPLIT AT, RESTART
+//! ALTER TABLE that reads all rows, alone, lets their writers wait: [`exclusive`].
+//!
+//! Caveats: inside a block a change that reads a whole table starves under steady writes to it and then fails with 40001; SPLIT AT, RESTART
 //! of a sequence, and the numbers of sequences are not undone by a rollback.
 
 mod about;
@@ -24,6 +26,7 @@ mod constraint;
 mod create_table;
 mod default;
 mod drop;
+mod exclusive;
 mod expression;
 mod extension;
 mod follow;
@@ -49,12 +52,14 @@ mod view;
 mod view_names;
 mod view_text;
 
+pub(crate) use about::tokens as tokens_named;
+pub use exclusive::{alter_exclusively, reads_rows};
 pub use load::Loader;
 pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};
 pub(crate) use operator_class::is_operator_class;
 pub use run::{Done, Run};
-pub(crate) use users::{All as UsersFound, Users};
+pub(crate) use users::{All as UsersFound, Holds, Users};
 
 use crate::SqlError;
 use crate::syntax::Ddl;

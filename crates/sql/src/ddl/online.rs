@@ -26,9 +26,11 @@
 
 use super::about;
 use super::constraint::{all_nullable, contains_nulls, violated};
+use super::exclusive::open_gate;
 use super::load::{Loader, SMALL_ROWS_MAX};
 use super::rows::duplicate;
 use super::run::{Run, undefined};
+use super::users::{Holds, Users};
 use crate::catalog::reliance::version_of;
 use crate::catalog::view::View;
 use crate::catalog::{Building, Change, Check, Named, Oid, Overlay, Relation, Snapshot, Table, change, key};
@@ -49,10 +51,8 @@ use crate::types::Value;
 use crate::{Attempt, KvError, SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
-use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How often a step is tried.
 const STEP_ATTEMPTS_MAX: usize = 64;
@@ -60,16 +60,14 @@ const STEP_ATTEMPTS_MAX: usize = 64;
 const CHUNK_ROWS: usize = 4096;
 /// Marks looked at in one transaction; where it is refused, one by one.
 const MARKS_MAX: usize = 256;
-/// How often the users of a version are looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// One index under way.
-struct Online<'a> {
-    db: &'a Database,
-    database: &'a Arc<crate::catalog::Database>,
-    context: &'a Arc<StatementContext>,
-    options: BeginOptions,
-    table: Oid,
+pub(super) struct Online<'a> {
+    pub(super) db: &'a Database,
+    pub(super) database: &'a Arc<crate::catalog::Database>,
+    pub(super) context: &'a Arc<StatementContext>,
+    pub(super) options: BeginOptions,
+    pub(super) table: Oid,
 }
 
 /// What was announced.
@@ -183,7 +181,7 @@ impl Online<'_> {
         self.db.kv.begin(&BeginOptions { as_of: Some(at), read_only: true, ..self.options.clone() })
     }
 
-    fn catalog_now(&self) -> Result<Arc<Snapshot>, SqlError> {
+    pub(super) fn catalog_now(&self) -> Result<Arc<Snapshot>, SqlError> {
         let mut txn = self.begin(Isolation::RepeatableRead)?;
         self.db.catalog.current(self.db.kv.as_ref(), &self.patience(), txn.as_mut(), None)
     }
@@ -194,23 +192,42 @@ impl Online<'_> {
 
     /// Waits for other changes of the table, and keeps them away.
     fn hold_table(&mut self, name: &Name) -> Result<Box<dyn Transaction>, SqlError> {
+        self.hold_tables(name, &[]).map(|(guard, _)| guard)
+    }
+
+    /// The same of a table and others, if those are there. Gives which they are.
+    pub(super) fn hold_tables(
+        &mut self,
+        name: &Name,
+        others: &[&Name],
+    ) -> Result<(Box<dyn Transaction>, BTreeSet<Oid>), SqlError> {
         let mut guard = self.begin(Isolation::RepeatableRead)?;
+        let mut held = BTreeSet::new();
         for _ in 0..STEP_ATTEMPTS_MAX {
             let view = View::new(self.catalog_now()?, self.database.clone(), &self.context.settings.search_path);
-            let Some(Named::Relation(id)) = view.named(name.schema.as_deref(), &name.name) else {
+            let named = |name: &Name| match view.named(name.schema.as_deref(), &name.name) {
+                Some(Named::Relation(id)) => view.snapshot().table(id).map(|table| table.id),
+                _ => None,
+            };
+            let Some(id) = named(name) else {
                 return Err(undefined(ObjectKind::Table, name));
             };
-            if id == self.table {
-                return Ok(guard);
+            let all: BTreeSet<Oid> = others.iter().filter_map(|name| named(name)).chain([id]).collect();
+            if all.is_subset(&held) {
+                self.table = id;
+                return Ok((guard, all));
             }
-            guard.lock(&key::guard(id), LockWait::Wait)?;
-            self.table = id;
+            for id in all {
+                if held.insert(id) {
+                    guard.lock(&key::guard(id), LockWait::Wait)?;
+                }
+            }
         }
         Err(lost("the name of the table"))
     }
 
     /// One change of the catalog in a transaction of its own.
-    fn step<R>(
+    pub(super) fn step<R>(
         &self,
         about: &dyn Fn(&Snapshot) -> BTreeSet<Bytes>,
         make: &mut dyn FnMut(&mut Run<'_>) -> Result<R, SqlError>,
@@ -330,20 +347,23 @@ impl Online<'_> {
         })
     }
 
-    /// Waits until no session's open transaction has written by a version of the table, and ends it for certain (invariant 5): at the time that it gives.
-    fn end_version(&self, table: &Table) -> Result<Timestamp, SqlError> {
-        let (token, own) = (version_of(table), &self.context.backend);
-        let began_us = self.db.kv.monotonic_us();
-        let (lock, never) = (Mutex::new(()), Condvar::new());
-        while self.db.sessions.all().iter().any(|other| other.number != own.number && other.relied.has(&token)) {
-            self.patience().check(|| self.db.kv.monotonic_us())?;
-            let waited_us = self.db.kv.monotonic_us().saturating_sub(began_us);
-            if self.options.lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
-                let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, table.id));
-                return Err(KvError::LockNotAvailable { key: Some(record), waited: true }.into());
+    /// Waits for those who have written by tokens, of all nodes, as often as there are any. Who waits for this change meanwhile is not waited for: his commit is refused.
+    pub(super) fn wait_for_users(&self, tokens: &[Bytes], rounds: usize) -> Result<(), SqlError> {
+        let (own, patience) = (&self.context.backend, self.patience());
+        let users = Users { db: self.db, own, tokens, patience, holds: Holds::Table };
+        for _ in 0..rounds {
+            let found = users.find();
+            if found.is_empty() || !users.wait(found, &self.options.lock_timeout, &self.options.interrupt)? {
+                break;
             }
-            never.wait_for(&mut lock.lock(), LOOK_EVERY);
         }
+        Ok(())
+    }
+
+    /// Waits until no session's open transaction has written by a version of the table, and ends it for certain (invariant 5): at the time that it gives.
+    pub(super) fn end_version(&self, table: &Table) -> Result<Timestamp, SqlError> {
+        let token = version_of(table);
+        self.wait_for_users(std::slice::from_ref(&token), STEP_ATTEMPTS_MAX)?;
         let patience = self.patience();
         let mut txn = self.begin(Isolation::RepeatableRead)?;
         txn.overwrite(token, None)?;
@@ -565,7 +585,7 @@ fn is_conflict(e: &SqlError) -> bool {
     SqlError::retry(e) || e.state == SqlState(*b"40P01")
 }
 
-fn lost(what: &str) -> SqlError {
+pub(super) fn lost(what: &str) -> SqlError {
     SqlError::new(SqlState::INTERNAL_ERROR, format!("{what} was lost while an index was made"))
 }
 
@@ -595,6 +615,19 @@ fn undo_step(
     table: Oid,
     make: &dyn Fn(&mut Change<'_>, Table) -> Result<Option<Table>, SqlError>,
 ) -> Result<(), SqlError> {
+    undo_with(db, patience, table, &|change, table| match make(change, table)? {
+        Some(table) => change.step_table(table),
+        None => Ok(()),
+    })
+}
+
+/// `make` changes the table, or does nothing.
+pub(super) fn undo_with(
+    db: &Database,
+    patience: &Patience,
+    table: Oid,
+    make: &dyn Fn(&mut Change<'_>, Table) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
     let kv = db.kv.as_ref();
     let attempt = || {
         let txn = TxnRef::new(patience.begin(kv, Isolation::Serializable)?);
@@ -602,9 +635,11 @@ fn undo_step(
         let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
         let mut change = Change::begin(&txn, kv, &db.catalog, patience, &Overlay::default(), &about)?;
         let Some(table) = change.snapshot().table(table).cloned() else { return Ok(()) };
-        let Some(table) = make(&mut change, table)? else { return Ok(()) };
-        change.step_table(table)?;
-        change::commit(&txn, kv, &db.catalog, patience, &change.finish().own).map(drop)
+        make(&mut change, table)?;
+        match change.finish().own {
+            own if own.is_empty() => Ok(()),
+            own => change::commit(&txn, kv, &db.catalog, patience, &own).map(drop),
+        }
     };
     let mut result = attempt();
     for _ in 1..STEP_ATTEMPTS_MAX {
@@ -639,6 +674,12 @@ pub fn undo_orphans(db: &Database, patience: &Patience) -> Result<(), SqlError> 
             && !db.builds.contains(*id)
         {
             undo_pending(db, patience, *id)?;
+        }
+        if let Relation::Table(Table { id, gated: true, maker, .. }) = &**relation
+            && own(*maker)
+            && !db.builds.contains(*id)
+        {
+            open_gate(db, patience, *id)?;
         }
     }
     Ok(())

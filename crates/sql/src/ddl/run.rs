@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
     /// The same, as planning and evaluation look things up.
     fn relying(&self, view: Arc<View>) -> Arc<Relying> {
         let (txn, relied) = (self.statement.txn.clone(), self.statement.backend.relied.clone());
-        Arc::new(Relying::new(view, txn, self.change.since(), relied))
+        Arc::new(Relying::new(view, txn, self.change.since(), relied).of_a_change())
     }
     /// What statements would be planned over if a relation were another.
     pub(super) fn plan_context_with(&self, relation: Relation) -> PlanContext {

@@ -47,6 +47,19 @@ pub(crate) struct Users<'a> {
     pub tokens: &'a [Bytes],
     /// What ends it.
     pub patience: Patience,
+    /// What is held meanwhile.
+    pub holds: Holds,
+}
+
+/// What a session holds while it waits for others, who may come to wait for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Nothing.
+    Nothing,
+    /// A table against other changes of it. Whoever waits for that at this node, himself or by way of others, is not waited for.
+    Table,
+    /// Locks of rows. Nor is then who waits so long for what is not known here that it may be one of them.
+    Rows,
 }
 
 impl Users<'_> {
@@ -88,6 +101,8 @@ impl Users<'_> {
         let mut asked_us = began_us;
         // How often sessions of this node were seen to wait for locks.
         let mut stuck: BTreeMap<u64, u32> = BTreeMap::new();
+        // And how often they were seen to wait for what is not known here.
+        let mut unknown: BTreeMap<u64, u32> = BTreeMap::new();
         let holds = self.own.has_locked.load(Ordering::Relaxed);
         let (lock, never) = (Mutex::new(()), Condvar::new());
         let _waiting = waits(interrupt, began_us);
@@ -97,7 +112,9 @@ impl Users<'_> {
             if lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
                 return Err(KvError::LockNotAvailable { key: None, waited: true }.into());
             }
-            if holds && self.are_stuck(&all, &mut stuck) {
+            if holds && self.are_stuck(&all, &mut stuck)
+                || self.holds != Holds::Nothing && self.is_waited_for(&all, &mut unknown)
+            {
                 return Ok(false);
             }
             never.wait_for(&mut lock.lock(), LOOK_EVERY);
@@ -116,6 +133,34 @@ impl Users<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether somebody who is waited for waits for a lock of this session's, himself or by way of others; or, where rows are held, for so long for what is not known
+    /// here (such a wait as this, a lock at another node) that it may be one.
+    fn is_waited_for(&self, all: &All, looks: &mut BTreeMap<u64, u32>) -> bool {
+        let (mut circle, mut unknown) = (false, BTreeSet::new());
+        self.db.kv.look_at_row_waits(&mut |waits| {
+            let mut seen = BTreeSet::new();
+            let mut open: Vec<u64> = all.here.users.keys().map(|user| user.0).collect();
+            while let Some(session) = open.pop().filter(|_| !circle) {
+                if let Some((_, before)) = waits.of(session) {
+                    circle |= before.contains(&self.own.number);
+                    open.extend(before.into_iter().filter(|session| seen.insert(*session)));
+                }
+            }
+            let waiting = all.here.users.iter().filter(|(_, waited_us)| waited_us.is_some());
+            unknown.extend(waiting.map(|(user, _)| user.0).filter(|session| waits.of(*session).is_none()));
+        });
+        looks.retain(|session, _| unknown.contains(session));
+        for session in unknown {
+            *looks.entry(session).or_default() += 1;
+        }
+        let elsewhere = || all.elsewhere.values().flat_map(|(found, _)| found.users.values());
+        let long = || {
+            looks.values().any(|looks| *looks >= CIRCLE_LOOKS)
+                || elsewhere().flatten().any(|waited_us| *waited_us >= CIRCLE_US)
+        };
+        circle || self.holds == Holds::Rows && long()
     }
 
     /// Whether somebody who is waited for has waited for locks for so long that he may wait for one of this session's.

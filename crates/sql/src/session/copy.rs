@@ -179,6 +179,7 @@ impl Session {
     ) -> Result<Outcome, SqlError> {
         let (table, ids) = self.copy_columns(name, columns, "to")?;
         if let Some(active) = self.active.as_ref() {
+            active.catalog.hold(&table)?;
             active.catalog.rely(&[version_of(&table)], true)?;
         }
         let context = self.statement_context(Vec::new())?;

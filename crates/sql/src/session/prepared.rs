@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::text_cache::{Made, PlanKey};
-use crate::catalog::reliance::Recorder;
+use crate::catalog::reliance::{Recorder, Uses};
 use crate::catalog::view::View;
 use crate::output::Field;
 use crate::plan::{self, Plan, PlanContext};
@@ -131,6 +131,12 @@ impl Prepared {
             }
             _ => None,
         }
+    }
+    /// What its plan has looked up, if that has versions that writers hold.
+    pub(super) fn gated_uses(&self) -> Option<Arc<Uses>> {
+        let held = self.plan.lock();
+        let uses = &held.as_ref()?.made.uses;
+        uses.gated().next().is_some().then(|| uses.clone())
     }
     /// Moves an error's place from the statement to the client's text.
     pub(super) fn place(&self, mut error: SqlError) -> SqlError {

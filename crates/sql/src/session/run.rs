@@ -209,6 +209,7 @@ impl Session {
                 }
                 match &**ddl {
                     ddl if commit && self.goes_online(ddl)? => self.run_online(ddl, out)?,
+                    ddl if commit && self.goes_alone(ddl)? => self.run_alone(ddl, out)?,
                     _ => self.run_ddl(ddl, commit, out)?,
                 }
             }
@@ -255,6 +256,7 @@ impl Session {
             let plan = self.presume_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
+                self.hold_versions(prepared)?;
                 self.read_out_cursors()?;
             }
             if let Some(bound) = portal.plan.as_ref()

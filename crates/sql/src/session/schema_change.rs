@@ -1,15 +1,18 @@
 //! DDL, from the session's side: the change runs in the session's transaction, which then sees the new catalog.
 
 use super::Session;
+use super::prepared::Prepared;
 use super::run::Outcome;
 use crate::catalog::view::View;
 use crate::catalog::{Changed, Named};
 use crate::database::Database;
 use crate::ddl::{
-    Done, Making, Run, Users, UsersFound, add_condition_online, adds_condition, create_index_online, is_large,
+    Done, Holds, Making, Run, Users, UsersFound, add_condition_online, adds_condition, alter_exclusively,
+    create_index_online, is_large, reads_rows, tokens_named,
 };
 use crate::output::Output;
 use crate::syntax::{AlterAction, Ddl, DefaultOf, Name, ObjectKind, TableConstraint, TableConstraintKind};
+use crate::transaction::Isolation;
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -21,8 +24,11 @@ impl Session {
     /// Runs a DDL statement, which may be its whole transaction. There must be one.
     pub(super) fn run_ddl(&mut self, ddl: &Ddl, alone: bool, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         self.settle_before_ddl()?;
-        let statement = self.statement_context(Vec::new())?;
         let db = self.db.clone();
+        if let Some(waited) = self.wait_behind_others(&db, ddl)? {
+            return Err(waited);
+        }
+        let statement = self.statement_context(Vec::new())?;
         let own = self.active.as_ref().map(|active| active.own.clone()).unwrap_or_default();
         let mut run = Run::begin(&db, &self.database, statement, &own, ddl)?;
         run.alone = alone && self.active.as_ref().is_some_and(|active| active.statements == 0);
@@ -30,12 +36,14 @@ impl Session {
         let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
         let loads = run.take_loads();
         self.remember_loads(loads);
-        if result.is_ok() && self.may_wait_for_users() {
+        if result.is_ok()
+            && let Some(holds) = self.may_wait_for_users()
+        {
             let ended = run.ended();
-            let found = self.users_of(&db, &ended).find();
+            let found = self.users_of(&db, &ended, holds).find();
             if !found.is_empty() {
                 drop(run);
-                return Err(self.wait_for_users(&db, &ended, found)?);
+                return Err(self.wait_for_users(&db, &ended, found, holds)?);
             }
         }
         let Done { tag, notices, changed, fresh } = run.finish(result?);
@@ -55,25 +63,50 @@ impl Session {
         Ok(Outcome::Tag(tag))
     }
 
-    /// Whether a change may wait for those who have written by what it ends: with nothing held, and it can be repeated.
-    fn may_wait_for_users(&self) -> bool {
-        let first = self.active.as_ref().is_some_and(|active| active.has_done_nothing());
+    /// Whether a change may wait for those who have written by what it ends, and what is held then: it can be repeated, behind other statements at READ COMMITTED only.
+    fn may_wait_for_users(&self) -> Option<Holds> {
         let waits = self.db.options.waits_for_users && self.waited_for_users < USERS_WAITED_MAX;
-        waits && first && !self.backend.effects.is_final()
+        let active = self.active.as_ref().filter(|_| waits && !self.backend.effects.is_final())?;
+        match active.has_done_nothing() {
+            true => Some(Holds::Nothing),
+            false => (active.isolation == Isolation::ReadCommitted).then_some(Holds::Rows),
+        }
     }
 
-    fn users_of<'a>(&'a self, db: &'a Database, ended: &'a [Bytes]) -> Users<'a> {
-        Users { db, own: &self.backend, tokens: ended, patience: self.patience() }
+    /// Behind other statements what a change has read certified stays read, however often it is repeated. So it waits before it looks at anything, for those who have
+    /// written to what it names. Gives why it is to run at a later snapshot.
+    fn wait_behind_others(&mut self, db: &Database, ddl: &Ddl) -> Result<Option<SqlError>, SqlError> {
+        let Some(Holds::Rows) = self.may_wait_for_users() else { return Ok(None) };
+        let Some(active) = self.active.as_ref() else { return Ok(None) };
+        let path = &self.settings.eval.search_path;
+        let named = tokens_named(ddl, active.view.snapshot(), self.database.id, path);
+        let found = self.users_of(db, &named, Holds::Rows).find();
+        match found.is_empty() {
+            true => Ok(None),
+            false => self.wait_for_users(db, &named, found, Holds::Rows).map(Some),
+        }
     }
 
-    /// Gives up what the change has done and holds, and waits for those who were found. Gives why it is to run again.
+    fn users_of<'a>(&'a self, db: &'a Database, ended: &'a [Bytes], holds: Holds) -> Users<'a> {
+        Users { db, own: &self.backend, tokens: ended, patience: self.patience(), holds }
+    }
+
+    /// Waits for those who were found, with all given up that the change has done and holds, if it is the first of its transaction. Gives why it is to run again.
     ///
     /// # Errors
     /// What ends the wait.
-    fn wait_for_users(&mut self, db: &Database, ended: &[Bytes], found: UsersFound) -> Result<SqlError, SqlError> {
+    fn wait_for_users(
+        &mut self,
+        db: &Database,
+        ended: &[Bytes],
+        found: UsersFound,
+        holds: Holds,
+    ) -> Result<SqlError, SqlError> {
         self.waited_for_users += 1;
-        self.restart();
-        if !self.users_of(db, ended).wait(found, &self.backend.lock_timeout, &self.interrupt)? {
+        if holds == Holds::Nothing {
+            self.restart();
+        }
+        if !self.users_of(db, ended, holds).wait(found, &self.backend.lock_timeout, &self.interrupt)? {
             self.waited_for_users = USERS_WAITED_MAX;
         }
         Ok(KvError::Restart { reason: "those who wrote to the table were waited for".into(), key: None }.into())
@@ -95,6 +128,37 @@ impl Session {
         let Some(table) = active.view.snapshot().table(id) else { return Ok(false) };
         let can = action.is_none_or(|action| unique_of(action).is_some() || adds_condition(table, action));
         Ok(can && (self.met_conflict || active.txn.with(|t| is_large(t, table))?))
+    }
+
+    /// Whether a statement that is its whole transaction reads all rows of a table, and is better done while those who write to it wait: it is large, or is written.
+    pub(super) fn goes_alone(&self, ddl: &Ddl) -> Result<bool, SqlError> {
+        let Some(active) = self.active.as_ref().filter(|active| active.statements == 0) else { return Ok(false) };
+        let Ddl::AlterTable { name: Name { schema, name, database: None }, actions, .. } = ddl else {
+            return Ok(false);
+        };
+        let Some(Named::Relation(id)) = active.view.named(schema.as_deref(), name) else { return Ok(false) };
+        let Some(table) = active.view.snapshot().table(id) else { return Ok(false) };
+        // What is there already keeps nobody waiting unless it must.
+        let validates = actions.iter().all(|action| matches!(action, AlterAction::ValidateConstraint(_)));
+        let can = actions.iter().any(|action| reads_rows(table, action));
+        Ok(can && (self.met_conflict || !validates && active.txn.with(|t| is_large(t, table))?))
+    }
+
+    /// Does it; the session's transaction ends before.
+    pub(super) fn run_alone(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        let (statement, options) = (self.statement_context(Vec::new())?, self.begin_options(None));
+        self.drop_active();
+        let notices = alter_exclusively(&self.db, &self.database, &statement, options, ddl)?;
+        together(notices).iter().for_each(|notice| self.tell(notice, out));
+        Ok(Outcome::Tag("ALTER TABLE".into()))
+    }
+
+    /// Whoever writes by versions that are held holds them, and waits for who has taken them for himself.
+    pub(super) fn hold_versions(&self, prepared: &Prepared) -> Result<(), SqlError> {
+        let Some(active) = self.active.as_ref() else { return Ok(()) };
+        let Some(uses) = prepared.gated_uses() else { return Ok(()) };
+        uses.gated().try_for_each(|table| active.catalog.hold(table))?;
+        Ok(())
     }
 
     /// Does it; the session's transaction ends before.

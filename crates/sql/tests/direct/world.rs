@@ -297,6 +297,7 @@ impl World {
             indexes: Vec::new(),
             building: None,
             pending: None,
+            gated: false,
             maker: 0,
             checks: Vec::new(),
             foreign_keys: Vec::new(),

@@ -7,6 +7,7 @@ mod choice;
 mod cursors;
 mod defaults;
 mod ended;
+mod exclusive;
 mod found_rows;
 mod held;
 mod loads;

@@ -70,6 +70,7 @@ fn table() -> Table {
         indexes: vec![index(id + 2, "t_name", 3, false)],
         building: None,
         pending: None,
+        gated: false,
         maker: 0,
         checks: vec![Check { name: "t_check".into(), expression: "id > 0 AND \"Name\" <> ''".into() }],
         foreign_keys: vec![ForeignKey {

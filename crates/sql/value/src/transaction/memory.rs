@@ -67,11 +67,13 @@ impl State {
         self.rows.get(key).and_then(|versions| versions.last()).is_some_and(|(_, value)| value.is_some())
     }
 
-    /// Who keeps `txn` from a key.
+    /// Who keeps `txn` from a key: its holders, and older transactions that wait for it, unless it holds the key already.
     fn in_the_way(&self, txn: u64, key: &Bytes, mode: LockMode) -> Vec<u64> {
-        let others =
+        let holders =
             self.locks.get(key).into_iter().flatten().filter(|(holder, held)| *holder != txn && held.excludes(mode));
-        others.map(|(holder, _)| *holder).collect()
+        let older = self.waits.range(..txn).filter(|_| self.held(txn, key).is_none());
+        let older = older.filter(|(_, (waited, wanted))| waited == key && wanted.excludes(mode));
+        holders.map(|(holder, _)| *holder).chain(older.map(|(waiter, _)| *waiter)).collect()
     }
 
     fn held(&self, txn: u64, key: &Bytes) -> Option<LockMode> {

@@ -1,0 +1,193 @@
+//! A table that is changed while its writers wait: ALTER TABLE that reads all rows.
+//!
+//! # Problem
+//! A column whose DEFAULT differs from row to row, another type, another primary key: the table is read and written anew, in one transaction that is refused by the first row
+//! that changes meanwhile. Under steady writers it never ends. PostgreSQL lets them wait (ACCESS EXCLUSIVE). A lock of the table that every writer takes would cost
+//! each of them, at the leader of the catalog, for the sake of changes, which are rare (decision 211).
+//!
+//! # Idea
+//! Only the writers of a version that says so take it. The token of that version is what they lock: `FOR KEY SHARE`, until their transaction ends. Decision 216.
+//!
+//! ```text
+//! version   writers                                  meanwhile
+//! v         know nothing of it
+//! v, gated  hold the token of v                      those who have written by v before are waited for; then its token is taken in the strongest mode:
+//!                                                    behind it writers queue. The statement runs, as it would alone
+//! v + 1     as ever                                  whoever waited finds v ended, and plans anew
+//! ```
+//!
+//! # Invariants
+//! 1. Safety is the tokens': the statement reads certified, and what is written by v is refused once that has ended. Locks say who waits: they may be lost, and whoever
+//!    was missed while the gate was closed writes beside the statement, and one of the two begins anew.
+//! 2. A gate says nothing of what is stored: it closes and opens within one version, so nobody is refused for it.
+//! 3. The token is asked for when those who had written without it have ended. So none of them comes to wait for it while he is waited for.
+//! 4. Locks are waited for where all others are: deadlocks are found (40P01), `lock_timeout`, `statement_timeout` and a cancel hold.
+//! 5. Whatever ends the statement, and the process: a gate that nobody is behind is opened ([`open_gate`]). Until then writers hold the token beside each other, and wait for nobody.
+//! 6. One change of a table at a time: its guard is held from the first step to the last, and those of the tables that it will point at.
+//!
+//! # Caveats
+//! Who only reads does not wait. Little tables (2,000 rows) are changed in one transaction, unless that meets a conflict. Inside a block, behind other statements or before
+//! them, a change is made at once, as before.
+
+use super::about;
+use super::alter_column::widens;
+use super::column::is_serial;
+use super::expression::is_volatile;
+use super::online::{Online, lost, undo_with};
+use super::run::Run;
+use crate::SqlError;
+use crate::catalog::reliance::version_of;
+use crate::catalog::{Change, Oid, Snapshot, Table, key};
+use crate::context::StatementContext;
+use crate::database::Database;
+use crate::syntax::{
+    AlterAction, ColumnChange, ColumnConstraintKind, ColumnDef, Ddl, Name, TableConstraint, TableConstraintKind,
+};
+use crate::transaction::{BeginOptions, LockMode, Patience};
+use crate::types::SqlType;
+use bytes::Bytes;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Whether an action reads all rows of its table.
+pub fn reads_rows(table: &Table, action: &AlterAction) -> bool {
+    let named = |name: &str| table.columns.iter().find(|column| column.name == name);
+    match action {
+        AlterAction::AddColumn { column, .. } => fills(column),
+        AlterAction::AddConstraint { constraint, not_valid } => match &constraint.kind {
+            TableConstraintKind::PrimaryKey(_) | TableConstraintKind::Unique(_) => true,
+            TableConstraintKind::UsingIndex { primary, .. } => *primary,
+            TableConstraintKind::Check(_) | TableConstraintKind::ForeignKey(..) => !not_valid,
+        },
+        AlterAction::AlterColumn { name, change: ColumnChange::Type { ty, using, .. } } => {
+            let (Some(column), Ok(ty)) = (named(name), SqlType::from_ast(ty)) else { return false };
+            using.is_some() || column.ty != ty && !widens(&column.ty, &ty)
+        }
+        AlterAction::AlterColumn { name, change: ColumnChange::SetNotNull } => named(name).is_some_and(|c| c.nullable),
+        AlterAction::ValidateConstraint(_) => true,
+        AlterAction::DropConstraint { name, .. } => table.has_primary_key && table.primary.name == *name,
+        AlterAction::DropColumn { name, .. } => {
+            let id = named(name).map(|column| column.id);
+            table.has_primary_key && table.primary.columns.iter().any(|part| Some(part.column) == id)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a new column asks for more than one value for all rows.
+fn fills(column: &ColumnDef) -> bool {
+    let asks = |kind: &ColumnConstraintKind| match kind {
+        ColumnConstraintKind::NotNull | ColumnConstraintKind::Null => false,
+        ColumnConstraintKind::Default(text) => is_volatile(text),
+        ColumnConstraintKind::PrimaryKey
+        | ColumnConstraintKind::Unique
+        | ColumnConstraintKind::Check(_)
+        | ColumnConstraintKind::References(_)
+        | ColumnConstraintKind::Identity(..)
+        | ColumnConstraintKind::Generated(_) => true,
+    };
+    is_serial(&column.ty) || column.constraints.iter().any(|constraint| asks(&constraint.kind))
+}
+
+/// The tables that new foreign keys will point at.
+fn parents(actions: &[AlterAction]) -> Vec<&Name> {
+    let mut names = Vec::new();
+    for action in actions {
+        match action {
+            AlterAction::AddConstraint {
+                constraint: TableConstraint { kind: TableConstraintKind::ForeignKey(_, references), .. },
+                ..
+            } => names.push(&references.table),
+            AlterAction::AddColumn { column, .. } => {
+                names.extend(column.constraints.iter().filter_map(|constraint| match &constraint.kind {
+                    ColumnConstraintKind::References(references) => Some(&references.table),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Runs ALTER TABLE by transactions of its own, begun with these options, while who writes to the table waits. Gives what the client is told.
+///
+/// # Errors
+/// PostgreSQL's for the statement; what ended its waits.
+pub fn alter_exclusively(
+    db: &Database,
+    database: &Arc<crate::catalog::Database>,
+    context: &Arc<StatementContext>,
+    options: BeginOptions,
+    ddl: &Ddl,
+) -> Result<Vec<SqlError>, SqlError> {
+    let Ddl::AlterTable { name, actions, .. } = ddl else { return Err(lost("the statement")) };
+    let mut online = Online { db, database, context, options, table: 0 };
+    let (mut guard, tables) = online.hold_tables(name, &parents(actions))?;
+    tables.iter().for_each(|table| db.builds.begin(*table));
+    let mut loads = Vec::new();
+    let result = online.close_gates(&tables).and_then(|held| {
+        held.iter().try_for_each(|token| guard.hold(token, LockMode::Update))?;
+        online.run(ddl, &tables, &mut loads)
+    });
+    loads.into_iter().for_each(|index| db.loads.end(index));
+    for table in &tables {
+        // If even that fails, maintenance does it.
+        let _ = open_gate(db, &Patience::default(), *table);
+        db.builds.end(*table);
+    }
+    guard.rollback();
+    result
+}
+
+impl Online<'_> {
+    /// Whoever writes to the tables from now on holds their versions, which are given. Those who had done so before have ended.
+    fn close_gates(&self, tables: &BTreeSet<Oid>) -> Result<Vec<Bytes>, SqlError> {
+        let records = || tables.iter().map(|id| Bytes::copy_from_slice(&key::object(key::RELATIONS, *id)));
+        let about = |_: &Snapshot| records().collect::<BTreeSet<Bytes>>();
+        let mut close = |run: &mut Run<'_>| {
+            let mut tokens = Vec::with_capacity(tables.len());
+            for id in tables {
+                let table = run.table(*id)?;
+                tokens.push(version_of(&table));
+                run.touch().restate_table(Table { gated: true, maker: self.db.kv.node(), ..table })?;
+            }
+            Ok(tokens)
+        };
+        let (tokens, _) = self.step(&about, &mut close)?;
+        // Once: those who come hold the versions.
+        self.wait_for_users(&tokens, 1)?;
+        Ok(tokens)
+    }
+
+    /// The statement itself. `loads`: what it loads outside its transaction.
+    fn run(&self, ddl: &Ddl, tables: &BTreeSet<Oid>, loads: &mut Vec<Oid>) -> Result<Vec<SqlError>, SqlError> {
+        let path = &self.context.settings.search_path;
+        let guards: BTreeSet<Bytes> = tables.iter().map(|id| key::guard(*id)).collect();
+        let about = |catalog: &Snapshot| {
+            let mut keys = about::keys(ddl, catalog, self.database.id, path);
+            keys.retain(|key| !guards.contains(key));
+            keys
+        };
+        let mut run = |run: &mut Run<'_>| {
+            run.touch().has_locked(guards.iter().cloned());
+            // Places in the texts of expressions inside a definition are not places in the client's text.
+            let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
+            loads.extend(run.take_loads());
+            result
+        };
+        self.step(&about, &mut run).map(|(_, notices)| notices)
+    }
+}
+
+/// Whoever writes to a table holds its version no more.
+///
+/// # Errors
+/// Those of the layers below.
+pub(super) fn open_gate(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
+    let open = |change: &mut Change<'_>, table: Table| match table.gated {
+        true => change.restate_table(Table { gated: false, ..table }),
+        false => Ok(()),
+    };
+    undo_with(db, patience, table, &open)
+}
