@@ -101,6 +101,8 @@ counters! {
     commits_unanswered,
     /// Times that a replica here began to lead under a lease.
     leases_begun,
+    /// Times that a replica here began to lead a range that was led before: what rows of it were locked is not known any more, and who had locked them may be refused.
+    lock_tables_lost,
     /// Transactions of other nodes that lost their locks here, as nothing was heard of them.
     locks_expired,
     /// Locks of sessions of this node that they hold no more: their leader was not heard, or does not know them.

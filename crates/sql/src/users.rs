@@ -15,7 +15,8 @@
 //!
 //! # Invariants
 //! 1. Safety is the token's: what is said here is at best the truth of a moment. Whoever was missed, or came later, is refused at his commit as before.
-//! 2. A change waits with nothing held, so only one that is the first of its transaction does: what came before in a block (locks, certified reads) could not be given up.
+//! 2. The first change of a transaction waits with nothing held. Behind other statements of a block (READ COMMITTED) it waits with what they hold, before it has looked at anything, and gives
+//!    way where somebody whom it waits for waits for that, or may (decision 217).
 //!    Who has taken locks that outlive transactions (`pg_advisory_lock`) may be waited for all the same: he goes on once somebody whom he waits for has waited for a lock for a second.
 //! 3. It waits for those transactions that it has found, not for later ones, and a statement does so a few times at most; then it goes on, and tokens decide.
 //! 4. Nobody is kept out: who begins to write while a change waits, or runs again, does so by the old version.

@@ -94,6 +94,9 @@ impl<E: Engine> Core<E> {
         let founded = self.options.ranges.iter().any(|founding| founding.range == range);
         // Each leader begins with an entry of its own: behind the first one nobody has led.
         let first = founded && self.shards.get(&range).is_some_and(|shard| shard.applied <= FOUNDED + 1);
+        if !first {
+            self.counters.lock_tables_lost.one();
+        }
         if !first && !self.sabotage.grant_without_grace() {
             self.holds.graces.insert(range, self.ticks + GRACE_TICKS);
         }

@@ -146,6 +146,49 @@ fn one_seed_twice_gives_the_same_bytes() {
     assert_ne!(run(7), run(8));
 }
 
+/// Locks lie in the memory of who leads. Where another comes to lead, that is counted, for whoever wonders why he was refused.
+#[test]
+fn a_lost_lock_table_is_counted() {
+    let mut w = world(5);
+    let lost = |w: &World| -> u64 {
+        (1..=3).filter(|node| w.runs(*node)).map(|node| w.member(node).counters().lock_tables_lost.get()).sum()
+    };
+    let leader = w.await_leader(1);
+    let other = leader % 3 + 1;
+    w.ask(other, async |env| set(env, pairs(&[("a", "1")])).await);
+    assert_eq!(lost(&w), 0, "nobody has led before");
+    // Who has locked a row when its leader is lost is refused if another writes it: certification knows what the new leader does not.
+    let refused = Rc::new(Cell::new(None));
+    let (told, holds) = (refused.clone(), Rc::new(Cell::new(false)));
+    let (go, locked) = (Rc::new(Cell::new(false)), holds.clone());
+    let waker: Rc<RefCell<Option<Waker>>> = Rc::default();
+    let (goes, wakes) = (go.clone(), waker.clone());
+    w.spawn(other, move |env| {
+        Box::pin(async move {
+            let mut txn = Txn::begin(&env).unwrap();
+            txn.lock("a").await.unwrap();
+            let before = txn.get("a").await.unwrap();
+            locked.set(true);
+            poll_fn(|cx| {
+                *wakes.borrow_mut() = Some(cx.waker().clone());
+                if goes.get() { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            assert_eq!(before.as_deref(), Some("1"));
+            txn.put("a", "3");
+            told.set(Some(txn.commit().await.is_err()));
+        })
+    });
+    w.until("the row is locked", |_| holds.get());
+    w.crash(leader);
+    w.ask(other, async |env| set(env, pairs(&[("a", "2")])).await);
+    assert!(lost(&w) > 0, "another leads");
+    go.set(true);
+    waker.take().expect("it waits").wake();
+    w.until("the first has ended", |_| refused.get().is_some());
+    assert_eq!(refused.get(), Some(true));
+}
+
 /// Many wait for one row: each waits for all before it, and the ways through them double with each. What is sent for them does not.
 #[test]
 fn a_queue_of_many_costs_probes_by_their_number() {

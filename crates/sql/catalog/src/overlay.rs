@@ -25,6 +25,11 @@ impl Overlay {
             && self.relations.is_empty()
     }
 
+    /// Whether a relation was made, changed or removed.
+    pub fn has_changed(&self, relation: Oid) -> bool {
+        self.relations.contains_key(&relation)
+    }
+
     /// The catalog with these changes, under a new number.
     pub fn over(&self, base: &Snapshot, number: u64) -> Snapshot {
         let mut snapshot = base.clone();

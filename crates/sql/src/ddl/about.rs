@@ -1,7 +1,7 @@
 //! What a DDL statement is about, by its text: the locks that it takes before it looks at anything.
 
 use crate::catalog::reliance::token_of;
-use crate::catalog::{Named, Oid, Snapshot, key, snapshot};
+use crate::catalog::{Named, Oid, Overlay, Snapshot, key, snapshot};
 use crate::syntax::{Ddl, DefaultOf, Name, ObjectKind};
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -65,12 +65,12 @@ impl Names<'_> {
     }
 }
 
-/// The tokens of the relations that it names.
-pub(crate) fn tokens(ddl: &Ddl, catalog: &Snapshot, database: Oid, path: &[String]) -> Vec<Bytes> {
+/// The tokens of the relations that it names, but for those that the transaction has changed before: others do not go by them.
+pub(crate) fn tokens(ddl: &Ddl, catalog: &Snapshot, own: &Overlay, database: Oid, path: &[String]) -> Vec<Bytes> {
     let records = keys(ddl, catalog, database, path);
     let relations = catalog.all_relations().filter(|relation| {
-        let record = key::object(key::RELATIONS, snapshot::id_of(relation));
-        records.contains(&record[..])
+        let id = snapshot::id_of(relation);
+        !own.has_changed(id) && records.contains(&key::object(key::RELATIONS, id)[..])
     });
     relations.map(|relation| token_of(relation)).collect()
 }

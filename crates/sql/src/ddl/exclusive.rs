@@ -33,11 +33,11 @@ use super::about;
 use super::alter_column::widens;
 use super::column::is_serial;
 use super::expression::is_volatile;
-use super::online::{Online, lost, undo_with};
+use super::online::{Online, lost, open_gate};
 use super::run::Run;
 use crate::SqlError;
 use crate::catalog::reliance::version_of;
-use crate::catalog::{Change, Oid, Snapshot, Table, key};
+use crate::catalog::{Oid, Snapshot, Table, key};
 use crate::context::StatementContext;
 use crate::database::Database;
 use crate::syntax::{
@@ -178,16 +178,4 @@ impl Online<'_> {
         };
         self.step(&about, &mut run).map(|(_, notices)| notices)
     }
-}
-
-/// Whoever writes to a table holds its version no more.
-///
-/// # Errors
-/// Those of the layers below.
-pub(super) fn open_gate(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
-    let open = |change: &mut Change<'_>, table: Table| match table.gated {
-        true => change.restate_table(Table { gated: false, ..table }),
-        false => Ok(()),
-    };
-    undo_with(db, patience, table, &open)
 }

@@ -26,7 +26,6 @@
 
 use super::about;
 use super::constraint::{all_nullable, contains_nulls, violated};
-use super::exclusive::open_gate;
 use super::load::{Loader, SMALL_ROWS_MAX};
 use super::rows::duplicate;
 use super::run::{Run, undefined};
@@ -622,7 +621,7 @@ fn undo_step(
 }
 
 /// `make` changes the table, or does nothing.
-pub(super) fn undo_with(
+fn undo_with(
     db: &Database,
     patience: &Patience,
     table: Oid,
@@ -651,7 +650,19 @@ pub(super) fn undo_with(
     result
 }
 
-/// Takes back the indexes of this node that nobody in this process makes: their process has ended.
+/// Whoever writes to a table holds its version no more.
+///
+/// # Errors
+/// Those of the layers below.
+pub(super) fn open_gate(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
+    let open = |change: &mut Change<'_>, table: Table| match table.gated {
+        true => change.restate_table(Table { gated: false, ..table }),
+        false => Ok(()),
+    };
+    undo_with(db, patience, table, &open)
+}
+
+/// Takes back the indexes, conditions and gates of this node that nobody in this process makes: their process has ended.
 ///
 /// # Errors
 /// Those of the layers below.

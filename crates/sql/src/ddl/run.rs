@@ -96,15 +96,16 @@ impl<'a> Run<'a> {
         Done { tag, notices: self.notices, changed, fresh: self.fresh }
     }
 
-    /// The tokens that the statement ends: of the relations that it changes or removes, and of the version before, which may still be in use.
-    pub fn ended(&self) -> Vec<Bytes> {
+    /// The tokens that the statement ends: of the relations that it changes or removes, and of the version before, which may still be in use. But for those that its
+    /// transaction has changed before (`own`): others do not go by them.
+    pub fn ended(&self, own: &Overlay) -> Vec<Bytes> {
         if !self.changed {
             return Vec::new();
         }
         let mut tokens = Vec::new();
         for relation in self.before.all_relations() {
             let id = snapshot::id_of(relation);
-            if self.catalog().relation(id).is_some_and(|now| Arc::ptr_eq(now, relation)) {
+            if own.has_changed(id) || self.catalog().relation(id).is_some_and(|now| Arc::ptr_eq(now, relation)) {
                 continue;
             }
             tokens.push(token_of(relation));

@@ -39,7 +39,7 @@ impl Session {
         if result.is_ok()
             && let Some(holds) = self.may_wait_for_users()
         {
-            let ended = run.ended();
+            let ended = run.ended(&own);
             let found = self.users_of(&db, &ended, holds).find();
             if !found.is_empty() {
                 drop(run);
@@ -79,7 +79,7 @@ impl Session {
         let Some(Holds::Rows) = self.may_wait_for_users() else { return Ok(None) };
         let Some(active) = self.active.as_ref() else { return Ok(None) };
         let path = &self.settings.eval.search_path;
-        let named = tokens_named(ddl, active.view.snapshot(), self.database.id, path);
+        let named = tokens_named(ddl, active.view.snapshot(), &active.own, self.database.id, path);
         let found = self.users_of(db, &named, Holds::Rows).find();
         match found.is_empty() {
             true => Ok(None),

@@ -198,14 +198,14 @@ fn what_a_crash_leaves_of_a_change_is_taken_back() {
     }
 }
 
-/// However often it begins anew, a statement has the time that its client has given it.
+/// The time that its client has given a statement ends its waits, too. (Time passes here as it is looked at.)
 #[test]
-fn a_change_that_waits_has_one_deadline() {
+fn a_change_that_waits_ends_with_its_time() {
     let db = open(MemoryKv::new());
     let (mut a, mut b) = (session(&db), session(&db));
     fill(&mut a);
     run(&mut b, "BEGIN; UPDATE t SET v = 7 WHERE id = 5");
-    run(&mut a, "SET statement_timeout = '50ms'");
+    run(&mut a, "SET statement_timeout = '1ms'");
     assert_eq!(state_of(&mut a, FILLED), "57014");
     run(&mut b, "COMMIT");
     run(&mut a, "RESET statement_timeout");
