@@ -62,7 +62,9 @@ pub use crate::node::{Node, Ticket};
 pub use counters::{Counter, Counters};
 pub use error::TxnError;
 pub use many::UNDECIDED_AFTER_NS;
-pub use options::{BeginOptions, Consistency, IfRefused, Isolation, NodeOptions, SnapshotAge, Uncertainty};
+pub use options::{
+    BeginOptions, Consistency, IfRefused, Isolation, KeptUncertainty, NodeOptions, SnapshotAge, Uncertainty,
+};
 pub use protocol::log::LogIndex;
 pub use protocol::txn::{
     LockMode, LockOwner, LockTable, LockWait, RangeId, Record, Refusal, ShownLock, Span, TxnId, Waiter,

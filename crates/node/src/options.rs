@@ -98,6 +98,18 @@ pub(crate) struct Wanted {
     pub snapshot_age: SnapshotAge,
 }
 
+/// What a `hybrid` transaction or statement that begins anew, for the same message of its client, keeps of what was uncertain to it
+/// (decision 213): [`crate::cluster::Transaction::kept_uncertainty`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptUncertainty {
+    /// Where it ended when the message was first begun: what was acknowledged before that lies at or below.
+    pub limit: Timestamp,
+    /// The snapshot lies at least here: past the times of those who have been met.
+    pub least: Timestamp,
+    /// The numbers of the nodes that have been met: what they stamp above `least` was not there when the message came.
+    pub caught_up: Vec<u32>,
+}
+
 /// How a transaction begins.
 #[derive(Clone, Debug, Default)]
 pub struct BeginOptions {
@@ -121,6 +133,8 @@ pub struct BeginOptions {
     pub session: Option<u64>,
     /// What becomes of it where the clock cannot give its consistency. On a node alone it is refused at once.
     pub if_refused: IfRefused,
+    /// It begins anew, by itself, for what its client has sent before (never: for something that the client has sent since). On a node alone nothing is uncertain.
+    pub kept: Option<KeptUncertainty>,
 }
 
 impl BeginOptions {

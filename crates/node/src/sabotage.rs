@@ -87,6 +87,10 @@ switches! {
     skip_uncertainty: set_skip_uncertainty,
     /// Transactions restart past the uncertain version only, each time that they meet one (000 section 5.4).
     never_catch_up: set_never_catch_up,
+    /// A statement keeps the uncertainty of the one before it, as if its client had sent both at once (decision 213).
+    keep_uncertainty: set_keep_uncertainty,
+    /// Who begins anew forgets what it knows of uncertainty, and may begin below what it has met.
+    forget_uncertainty: set_forget_uncertainty,
     /// Snapshots have the age that was set, whatever is collected meanwhile.
     age_beyond_what_is_kept: set_age_beyond_what_is_kept,
     /// Of what the leaders of a query answer the newest snapshot is taken.

@@ -26,7 +26,7 @@ use super::member::Member;
 use super::routes::Routes;
 use super::seam::NodeId;
 use super::serve::AtOnce;
-use crate::options::{BeginOptions, Consistency, IfRefused, Isolation, Wanted};
+use crate::options::{BeginOptions, Consistency, IfRefused, Isolation, KeptUncertainty, Wanted};
 use crate::reply::{CommitError, Reply};
 use crate::transaction::Op;
 use crate::transaction::Stats;
@@ -67,6 +67,8 @@ pub struct Transaction<E: Engine> {
     limit: Timestamp,
     /// Nodes past whose time the snapshot has moved.
     caught_up: Vec<NodeId>,
+    /// What is kept of that where the statement begins anew.
+    kept: Option<KeptUncertainty>,
     /// Who answered last.
     answered_by: NodeId,
     id: Option<TxnId>,

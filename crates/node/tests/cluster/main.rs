@@ -3,6 +3,7 @@
 mod ages;
 mod ahead;
 mod alone;
+mod anew;
 mod bank;
 mod client;
 mod collection;

@@ -24,8 +24,17 @@ pub(crate) fn begin(options: &theirs::BeginOptions) -> node::BeginOptions {
         read_only: options.read_only,
         as_of: options.as_of,
         session: options.session,
+        kept: options.kept.clone().map(|theirs::KeptUncertainty { limit, least, caught_up }| node::KeptUncertainty {
+            limit,
+            least,
+            caught_up,
+        }),
         if_refused: if options.is_asked_for { node::IfRefused::WhenItReads } else { node::IfRefused::Token },
     }
+}
+
+pub(super) fn kept(node::KeptUncertainty { limit, least, caught_up }: node::KeptUncertainty) -> theirs::KeptUncertainty {
+    theirs::KeptUncertainty { limit, least, caught_up }
 }
 
 fn isolation(isolation: theirs::Isolation) -> node::Isolation {

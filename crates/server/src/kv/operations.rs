@@ -66,6 +66,8 @@ pub(crate) trait Operations: Send {
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
     fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError>;
     fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError>;
+    fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError>;
+    fn kept_uncertainty(&self) -> Option<node::KeptUncertainty>;
     fn frees_space(&mut self);
     fn savepoint(&mut self) -> u32;
     fn rollback_to(&mut self, savepoint: u32);
@@ -276,6 +278,13 @@ forward!(Alone {
         Ok(false)
     }
     fn lock_ahead(&mut self, _: &[Bytes], _: LockMode) {}
+    // Alone nothing is uncertain.
+    fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
+        self.begin_statement(now)
+    }
+    fn kept_uncertainty(&self) -> Option<node::KeptUncertainty> {
+        None
+    }
     // Alone it is the present.
     fn negotiate(&mut self, _: &impl Now, _: &[Span], least: Timestamp, _: &Waker) -> Op<Timestamp> {
         Poll::Ready(Ok(self.visible().max(least)))
@@ -331,6 +340,12 @@ forward!(Member {
     }
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         self.lock_ahead(keys, mode);
+    }
+    fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
+        self.repeat_statement(now)
+    }
+    fn kept_uncertainty(&self) -> Option<node::KeptUncertainty> {
+        self.kept_uncertainty()
     }
     fn negotiate(&mut self, now: &impl Now, spans: &[Span], least: Timestamp, waker: &Waker) -> Op<Timestamp> {
         self.negotiate(now, spans, least, waker)

@@ -364,6 +364,13 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         let now = self.inner.now();
         self.txn.begin_statement(&now).map_err(convert::error)
     }
+    fn repeat_statement(&mut self) -> Result<(), KvError> {
+        let now = self.inner.now();
+        self.txn.repeat_statement(&now).map_err(convert::error)
+    }
+    fn kept_uncertainty(&self) -> Option<sql::transaction::KeptUncertainty> {
+        self.txn.kept_uncertainty().map(convert::kept)
+    }
     fn frees_space(&mut self) {
         self.txn.frees_space();
     }

@@ -6,7 +6,7 @@ use crate::machine::Engine;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use node::cluster::{Member, Transaction};
-use node::{BeginOptions, Consistency, Isolation, TxnError, Uncertainty};
+use node::{BeginOptions, Consistency, Isolation, KeptUncertainty, TxnError, Uncertainty};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -45,6 +45,8 @@ pub(super) struct Session {
     /// It was asked for one.
     asking: bool,
     txn: Option<Transaction<Engine>>,
+    /// What it keeps where it begins anew.
+    kept: Option<KeptUncertainty>,
     /// What it did.
     pub seen: Seen,
     /// What uncertainty cost it.
@@ -89,8 +91,8 @@ impl Session {
     pub fn new(task: Task, promise: (Consistency, Uncertainty), oracle: bool, id: u64) -> Self {
         let steps = steps_of(&task, id);
         let wants_commit = oracle && !task.writes.is_empty();
-        let (seen, uncertain) = Default::default();
-        Session { task, promise, steps, wants_begin: oracle, wants_commit, asking: false, txn: None, seen, uncertain }
+        let (txn, kept, seen, uncertain) = Default::default();
+        Session { task, promise, steps, wants_begin: oracle, wants_commit, asking: false, txn, kept, seen, uncertain }
     }
 
     /// What only reads begins anew by itself where its snapshot cannot move, as SQL's statements do.
@@ -102,6 +104,7 @@ impl Session {
         let anew = may && met > 0 && self.task.writes.is_empty() && matches!(done, Err(TxnError::Restart { .. }));
         if anew {
             self.uncertain.began_anew += 1;
+            self.kept = self.txn.as_ref().and_then(Transaction::kept_uncertainty);
             (self.txn, self.seen, self.steps) = (None, Seen::default(), steps_of(&self.task, 0));
         }
         anew
@@ -161,6 +164,7 @@ impl Session {
                 uncertainty: self.promise.1,
                 read_only: self.task.writes.is_empty(),
                 as_of: (self.task.age_us > 0).then(past),
+                kept: self.kept.take(),
                 ..BeginOptions::default()
             };
             let Ok(mut txn) = Transaction::begin(member, now, &options) else { return Some(Standing::Ended(false)) };

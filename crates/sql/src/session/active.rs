@@ -194,6 +194,7 @@ impl Session {
             session: Some(self.backend.number),
             lock_timeout: self.backend.lock_timeout.clone(),
             is_asked_for: true,
+            kept: self.kept.clone(),
         }
     }
 
@@ -333,7 +334,8 @@ impl Session {
             && active.isolation == Isolation::ReadCommitted
             && active.as_of.is_none()
         {
-            active.txn.with(|t| t.begin_statement())?;
+            let repeats = self.repeats;
+            active.txn.with(|t| if repeats { t.repeat_statement() } else { t.begin_statement() })?;
             // What only reads rely on is forgotten with the reads.
             active.relied.retain(|(_, writes)| *writes);
             active.snapshot_us = self.db.kv.monotonic_us();

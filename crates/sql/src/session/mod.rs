@@ -67,7 +67,7 @@ use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SHOWN_QUERY_BYTES_MAX, SessionState};
 use crate::syntax::{AsOf, Modes};
-use crate::transaction::{BeginOptions, Interrupt, Patience};
+use crate::transaction::{BeginOptions, Interrupt, KeptUncertainty, Patience};
 use crate::types::SettingSource;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::work::{Limits, Pace, Purse};
@@ -134,6 +134,9 @@ pub struct Session {
     statement_began_us: i64,
     /// The present statement is repeated, because it met a conflict.
     met_conflict: bool,
+    /// The present statement runs once more, for the same message, and what the transaction that it has lost knew of uncertainty (decision 213).
+    repeats: bool,
+    kept: Option<KeptUncertainty>,
     /// How often the present statement has waited for those who have written to what it changes.
     waited_for_users: u32,
     /// The present statement commits when it is done.
@@ -260,6 +263,8 @@ impl Session {
             block_began_us: None,
             statement_began_us: 0,
             met_conflict: false,
+            repeats: false,
+            kept: None,
             waited_for_users: 0,
             commits: false,
             lone_claims: Arc::new(Claims::lone()),

@@ -113,6 +113,18 @@ impl Session {
         how: How,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
+        let done = self.run_until_it_works(portal, how, out);
+        // The next message is sent by who may have seen more: nothing of it was met before (decision 213).
+        (self.repeats, self.kept) = (false, None);
+        done
+    }
+
+    fn run_until_it_works(
+        &mut self,
+        portal: &mut Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
         let mark = out.mark();
         let repeatable = matches!(portal.state, PortalState::Ready);
         (self.met_conflict, self.waited_for_users) = (false, 0);
@@ -132,7 +144,8 @@ impl Session {
             // However often it is repeated, it has the time that its client has given it.
             self.patience().check(|| self.db.kv.monotonic_us())?;
             self.backend.effects.take();
-            self.met_conflict = true;
+            (self.met_conflict, self.repeats) = (true, true);
+            self.kept = self.active.as_ref().and_then(|active| active.txn.with(|t| t.kept_uncertainty()));
             portal.state = PortalState::Ready;
             if how.describe {
                 // Its shape was taken back: it may be another one now.

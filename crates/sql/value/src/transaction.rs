@@ -106,6 +106,17 @@ pub enum SnapshotAge {
     Tuned,
 }
 
+/// What a transaction or statement that is repeated, for the same message of its client, knows of what was uncertain to it: [`Transaction::kept_uncertainty`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptUncertainty {
+    /// Nothing that was acknowledged before the message came lies above.
+    pub limit: Timestamp,
+    /// The snapshot lies at least here.
+    pub least: Timestamp,
+    /// The numbers of the nodes whose times lie below that.
+    pub caught_up: Vec<u32>,
+}
+
 /// How a transaction begins.
 #[derive(Clone, Debug, Default)]
 pub struct BeginOptions {
@@ -135,6 +146,8 @@ pub struct BeginOptions {
     pub session: Option<u64>,
     /// Somebody asked for this consistency: where the clock cannot give it the first operation that needs a snapshot is refused. What is begun beside, and nobody asked for, is `token` then.
     pub is_asked_for: bool,
+    /// It is begun once more for a message that has failed to see what it must: never for a later one.
+    pub kept: Option<KeptUncertainty>,
 }
 
 /// What a lock on a row keeps others from, from weak to strong: PostgreSQL's four modes.
@@ -677,6 +690,14 @@ pub trait Transaction: Send {
     fn frees_space(&mut self) {}
     /// A statement begins: READ COMMITTED takes a new snapshot.
     fn begin_statement(&mut self) -> Result<(), KvError>;
+    /// The statement that was begun last begins once more: its client has seen nothing since. (By default as one that is new, which is always right.)
+    fn repeat_statement(&mut self) -> Result<(), KvError> {
+        self.begin_statement()
+    }
+    /// After [`KvError::Restart`]: what a transaction that is begun instead, for the same message, is to know ([`BeginOptions::kept`]).
+    fn kept_uncertainty(&self) -> Option<KeptUncertainty> {
+        None
+    }
     /// Marks the writes so far; savepoints nest as numbers grow.
     fn savepoint(&mut self) -> u32;
     /// Undoes the writes since the mark; the mark stays. Reads and locks stay.

@@ -1,7 +1,7 @@
 //! How a transaction begins, and where its snapshot lies.
 
-use super::{BeginOptions, Consistency, Draft, Member, Op, Stats, Transaction, TxnError};
-use crate::options::{IfRefused, SnapshotAge, Wanted};
+use super::{BeginOptions, Consistency, Draft, Member, NodeId, Op, Stats, Transaction, TxnError};
+use crate::options::{IfRefused, KeptUncertainty, SnapshotAge, Wanted};
 use clock::{Reading, Timestamp};
 use std::sync::Arc;
 use std::task::{Poll, Waker, ready};
@@ -116,7 +116,7 @@ impl<E: Engine> Transaction<E> {
         }
         let floor = if mode == Consistency::Strict && !is_refused { now.interval.latest().max(asked) } else { asked };
         let limit = if member.sabotage().skip_uncertainty() { Timestamp::MIN } else { limit };
-        Ok(Transaction {
+        let mut begun = Transaction {
             member: member.clone(),
             draft: Draft::new(now, options),
             wanted,
@@ -132,6 +132,7 @@ impl<E: Engine> Transaction<E> {
             borrowing: None,
             limit,
             caught_up: Vec::new(),
+            kept: None,
             answered_by: member.look().me(),
             id: None,
             locked: false,
@@ -148,7 +149,41 @@ impl<E: Engine> Transaction<E> {
             hasty: false,
             ended: false,
             stats: Stats { consistency: mode, bound_ns: now.interval.error_ns(), ..Stats::default() },
-        })
+        };
+        if let Some(kept) = &options.kept {
+            begun.keep(now, kept.clone());
+        }
+        Ok(begun)
+    }
+
+    /// After [`TxnError::Restart`]: what is kept by who begins anew, where it was an uncertain version, or a newer one of a locked row, that the snapshot could
+    /// not move past.
+    pub fn kept_uncertainty(&self) -> Option<KeptUncertainty> {
+        self.kept.clone()
+    }
+
+    /// The snapshot could not move up to `target`: whoever begins anew begins there.
+    fn could_not_move(&mut self, target: Timestamp) {
+        if self.limit > Timestamp::MIN && !self.member.sabotage().forget_uncertainty() {
+            self.kept = Some(self.uncertainty(target));
+        }
+    }
+
+    fn uncertainty(&self, least: Timestamp) -> KeptUncertainty {
+        let caught_up = self.caught_up.iter().map(|node| node.0).collect();
+        KeptUncertainty { limit: self.limit, least: least.max(self.snapshot), caught_up }
+    }
+
+    /// What was sent once begins again, and its snapshot was taken anew: nothing that was acknowledged before it was sent lies above `kept.limit`, or above the snapshot at
+    /// who was met before. (Only what has a limit itself: what `strict` sees lies below its snapshot.)
+    fn keep(&mut self, now: &Reading, kept: KeptUncertainty) {
+        if self.limit == Timestamp::MIN || !self.is_placed || self.member.admit(now, kept.least).is_err() {
+            return;
+        }
+        self.move_to(kept.least);
+        self.limit = self.limit.min(kept.limit);
+        self.caught_up = kept.caught_up.iter().copied().map(NodeId).collect();
+        self.kept = Some(kept);
     }
 
     /// A statement begins. READ COMMITTED takes a new snapshot; so does any transaction that began a while ago and has neither
@@ -160,6 +195,24 @@ impl<E: Engine> Transaction<E> {
         if !self.draft.begins_anew(now, self.locked) {
             return Ok(());
         }
+        let before = self.member.sabotage().keep_uncertainty().then(|| self.uncertainty(self.snapshot));
+        self.begin_with(now, before)
+    }
+
+    /// As [`Transaction::begin_statement`], for the statement that was begun last, once more: what its client has seen by then is what it had seen before.
+    ///
+    /// # Errors
+    /// As [`Transaction::begin_statement`].
+    pub fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
+        if !self.draft.begins_anew(now, self.locked) {
+            return Ok(());
+        }
+        let kept = self.kept.clone();
+        self.begin_with(now, kept)
+    }
+
+    fn begin_with(&mut self, now: &Reading, kept: Option<KeptUncertainty>) -> Result<(), TxnError> {
+        self.kept = None;
         self.forget_ahead();
         let settled = self.member.settle(now, self.wanted);
         (self.mode, self.is_refused) = settle_as(settled, self.wanted, self.if_refused)?;
@@ -183,6 +236,9 @@ impl<E: Engine> Transaction<E> {
         self.is_placed = true;
         self.move_to(snapshot);
         self.limit = limit;
+        if let Some(kept) = kept {
+            self.keep(now, kept);
+        }
         Ok(())
     }
 
@@ -202,6 +258,7 @@ impl<E: Engine> Transaction<E> {
         (self.mode, self.is_refused, self.stats.consistency) = (mode, false, mode);
         // What it had moved past was uncertain to the snapshot before.
         self.caught_up.clear();
+        self.kept = None;
         if self.mode == Consistency::Strict {
             self.floor = self.floor.max(now.interval.latest());
         }
@@ -248,6 +305,7 @@ impl<E: Engine> Transaction<E> {
         self.stop_waiting();
         if let Some((key, at)) = changed {
             self.member.counters().txn_refresh_failures.one();
+            self.could_not_move(target);
             let reason = format!("{why}, and what was read has changed at {at}");
             return Poll::Ready(Err(TxnError::Restart { reason, key: Some(key) }));
         }

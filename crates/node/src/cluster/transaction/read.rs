@@ -1,6 +1,6 @@
 //! Point and span reads.
 
-use super::{Answer, Chunk, Op, Request, Transaction, TxnError, unfitting};
+use super::{Answer, Chunk, NodeId, Op, Request, Transaction, TxnError, unfitting};
 use crate::cluster::gateway::NOBODY;
 use crate::cluster::version::VERSION_OF_CATCHING_UP;
 use crate::transaction::draft::Keep;
@@ -260,15 +260,23 @@ impl<E: Engine> Transaction<E> {
         }
         match done {
             Poll::Ready(Ok(())) => {
-                let known = by == NOBODY || self.caught_up.contains(&by) || self.member.sabotage().never_catch_up();
-                if !known && self.member.look().in_force(VERSION_OF_CATCHING_UP) {
-                    self.caught_up.push(by);
-                }
+                self.caught_up.extend(self.newly_met(by));
                 Poll::Ready(Ok(()))
             }
-            Poll::Ready(Err(TxnError::Restart { .. })) if keep == Keep::Nothing => Poll::Ready(Ok(())),
+            Poll::Ready(Err(error @ TxnError::Restart { .. })) => {
+                if let (Some(by), Some(kept)) = (self.newly_met(by), &mut self.kept) {
+                    kept.caught_up.push(by.0);
+                }
+                if keep == Keep::Nothing { Poll::Ready(Ok(())) } else { Poll::Ready(Err(error)) }
+            }
             done => done,
         }
+    }
+
+    /// A node whose time it is past, or would be if it could move there, and was not before.
+    fn newly_met(&self, by: NodeId) -> Option<NodeId> {
+        let known = by == NOBODY || self.caught_up.contains(&by) || self.member.sabotage().never_catch_up();
+        (!known && self.member.look().in_force(VERSION_OF_CATCHING_UP)).then_some(by)
     }
 
     fn remembers(&self, keep: Keep) -> bool {
