@@ -165,13 +165,29 @@ fn bodies() -> Vec<Body> {
 
 fn frame(body: Body) -> Frame {
     let interval = Some(Interval { earliest_ns: 5, latest_ns: 6 });
-    Frame { cluster: 0xba11, from: 1, to: 2, claim: Claim { interval, accuses_ns: 7 }, body }
+    Frame { cluster: 0xba11, from: 1, to: 2, claim: Claim { interval, accuses_ns: 7, reached: 0 }, body }
 }
 
 #[test]
 fn what_is_written_is_read_and_nothing_less() {
     for body in bodies() {
         let frame = frame(body);
+        let bytes = frame.encode();
+        assert_eq!(Frame::decode(&Bytes::from(bytes.clone())), Ok(frame.clone()));
+        for cut in 0..bytes.len() {
+            let short = Frame::decode(&Bytes::copy_from_slice(&bytes[..cut]));
+            assert!(matches!(short, Err(FrameError::Damaged(_))), "{frame:?} cut to {cut}");
+        }
+    }
+}
+
+/// From version 3 of the cluster on: how far the sender's log reaches.
+#[test]
+fn how_far_a_log_reaches_is_read_back() {
+    let intervals = [None, Some(Interval { earliest_ns: 5, latest_ns: 6 })];
+    for (interval, reached) in intervals.into_iter().flat_map(|interval| [0, 1, u64::MAX].map(|n| (interval, n))) {
+        let claim = Claim { interval, accuses_ns: 7, reached };
+        let frame = Frame { claim, ..frame(bodies().remove(0)) };
         let bytes = frame.encode();
         assert_eq!(Frame::decode(&Bytes::from(bytes.clone())), Ok(frame.clone()));
         for cut in 0..bytes.len() {

@@ -99,6 +99,7 @@ pub const WANTED_OF_NODES: &[&str] = &[
     "a range was handed over",
     "a session lost its patience",
     "a snapshot was negotiated",
+    "a transaction began anew by itself",
     "a transaction came in parts",
     "a transaction failed otherwise",
     "a transaction met another",

@@ -291,6 +291,11 @@ fn of_nodes() -> Vec<Control> {
     vec![
         nodes("skip rule one", |s| s.set_skip_rule_one(true)).shows_in(at, 3, &[ShownEarly]),
         nodes("skip uncertainty", |s| s.set_skip_uncertainty(true)).shows_in(at, 10, &[StaleRead]),
+        nodes("keep uncertainty for the next statement", |s| s.set_keep_uncertainty(true)).shows_in(
+            at,
+            10,
+            &[StaleRead],
+        ),
         nodes("stamp by the middle, and do not wait", |s| {
             s.set_stamp_by_the_middle(true);
             s.set_skip_rule_one(true);

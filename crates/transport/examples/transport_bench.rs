@@ -22,6 +22,7 @@ fn start(node: u32, deliver: Deliver) -> Transport {
         release: "bench".into(),
         knows: 1..=1,
         start: 0,
+        began_after: None,
     };
     let peers = [1u32, 2].map(|n| Peer { node: n, store: n.into(), addr: ADDRS[n as usize - 1].into() });
     let listener = TcpListener::bind(ADDRS[node as usize - 1]).expect("the port is free");

@@ -128,6 +128,8 @@ pub struct Hello {
     pub knows: RangeInclusive<u16>,
     /// Drawn when its process started; 0: it did not say.
     pub start: u64,
+    /// Where its store's log ended then; `None`: it did not say.
+    pub began_after: Option<u64>,
 }
 
 /// Who answers.
@@ -149,6 +151,8 @@ pub struct Welcome {
     pub knows: RangeInclusive<u16>,
     /// Drawn when its process started; 0: it did not say.
     pub start: u64,
+    /// Where its store's log ended then; `None`: it did not say.
+    pub began_after: Option<u64>,
 }
 
 /// The newest version that both speak.
@@ -193,6 +197,10 @@ impl Reader<'_> {
     fn start(&mut self) -> Result<u64, Malformed> {
         if self.0.is_empty() { Ok(0) } else { self.u64("start") }
     }
+    /// Nor of this. One is added to it: 0 says nothing.
+    fn began_after(&mut self) -> Result<Option<u64>, Malformed> {
+        if self.0.is_empty() { Ok(None) } else { Ok(self.u64("end of the log")?.checked_sub(1)) }
+    }
     fn release(&mut self) -> Result<String, Malformed> {
         let len = usize::from(self.byte("release")?);
         let (text, rest) = self.0.split_at_checked(len).ok_or(Malformed::Damaged("release"))?;
@@ -209,6 +217,10 @@ const KNOWN_UNSAID: RangeInclusive<u16> = 1..=1;
 fn push_known(out: &mut Vec<u8>, knows: &RangeInclusive<u16>) {
     out.extend_from_slice(&knows.start().to_le_bytes());
     out.extend_from_slice(&knows.end().to_le_bytes());
+}
+
+fn push_began_after(out: &mut Vec<u8>, began_after: Option<u64>) {
+    out.extend_from_slice(&began_after.map_or(0, |end| end.saturating_add(1)).to_le_bytes());
 }
 
 fn push_release(out: &mut Vec<u8>, release: &str) {
@@ -233,6 +245,7 @@ impl Hello {
         push_release(&mut out, &self.release);
         push_known(&mut out, &self.knows);
         out.extend_from_slice(&self.start.to_le_bytes());
+        push_began_after(&mut out, self.began_after);
         envelope(Kind::Hello, &out)
     }
 
@@ -253,6 +266,7 @@ impl Hello {
             release: String::new(),
             knows: KNOWN_UNSAID,
             start: 0,
+            began_after: None,
         };
         if common_version(&hello).is_err() {
             return Ok(hello);
@@ -267,6 +281,7 @@ impl Hello {
         hello.release = r.release()?;
         hello.knows = r.known()?;
         hello.start = r.start()?;
+        hello.began_after = r.began_after()?;
         Ok(hello)
     }
 }
@@ -308,6 +323,7 @@ pub fn encode_answer(answer: &Result<Welcome, Refusal>) -> Vec<u8> {
             push_release(&mut out, &welcome.release);
             push_known(&mut out, &welcome.knows);
             out.extend_from_slice(&welcome.start.to_le_bytes());
+            push_began_after(&mut out, welcome.began_after);
         }
         Err(refusal) => push_refusal(&mut out, *refusal),
     }
@@ -329,6 +345,7 @@ pub fn decode_answer(body: &[u8]) -> Result<Result<Welcome, Refusal>, Malformed>
         release: r.release()?,
         knows: r.known()?,
         start: r.start()?,
+        began_after: r.began_after()?,
     }))
 }
 

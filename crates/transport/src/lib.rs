@@ -105,6 +105,8 @@ pub struct Identity {
     pub knows: RangeInclusive<u16>,
     /// Drawn anew at each start: two processes on copies of one store may be the same life of it, and are told apart by this. 0: not said.
     pub start: u64,
+    /// Where the store's log ended when its process started: all that an earlier life has acknowledged lies at or below. `None`: not said.
+    pub began_after: Option<u64>,
 }
 
 /// Another node of the cluster, and where it listens.

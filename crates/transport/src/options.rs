@@ -39,6 +39,9 @@ pub const BACKOFF_MAX: Duration = Duration::from_millis(1000);
 /// Where events go, on the thread that they happen on.
 pub type Report = Arc<dyn Fn(&Event) + Send + Sync>;
 
+/// How far the log of a peer's store reaches, as far as that has told in what was delivered here; 0: nothing was told.
+pub type HeardOf = Arc<dyn Fn(u32) -> u64 + Send + Sync>;
+
 /// How a transport behaves.
 #[derive(Clone)]
 pub struct Options {
@@ -48,17 +51,19 @@ pub struct Options {
     pub seed: u64,
     /// Told of what an operator may want to read.
     pub report: Report,
+    /// Asked when a life of a peer comes that was not seen before.
+    pub heard_of: HeardOf,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { queue_bytes_max: [16 << 20, 16 << 20, 32 << 20], seed: 0, report: Arc::new(|_| {}) }
+        Options { queue_bytes_max: [16 << 20, 16 << 20, 32 << 20], seed: 0, report: Arc::new(|_| {}), heard_of: Arc::new(|_| 0) }
     }
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { queue_bytes_max, seed, report: _ } = self;
+        let Options { queue_bytes_max, seed, report: _, heard_of: _ } = self;
         f.debug_struct("Options").field("queue_bytes_max", queue_bytes_max).field("seed", seed).finish_non_exhaustive()
     }
 }

@@ -262,6 +262,7 @@ impl Hub {
             release: self.identity.release.clone(),
             knows: self.identity.knows.clone(),
             start: self.identity.start,
+            began_after: self.identity.began_after,
         }
     }
 
@@ -287,6 +288,7 @@ impl Hub {
         }
         self.judge_program(&hello.knows)?;
         self.judge_life(&peer, hello.incarnation, hello.start)?;
+        self.judge_log(&peer, (hello.incarnation, hello.start), hello.began_after)?;
         let welcome = Welcome {
             version,
             cluster: own.cluster,
@@ -296,6 +298,7 @@ impl Hub {
             release: own.release.clone(),
             knows: own.knows.clone(),
             start: own.start,
+            began_after: own.began_after,
         };
         Ok((welcome, peer))
     }
@@ -315,11 +318,26 @@ impl Hub {
             return Err(Refusal::Store { node: peer.node, known: peer.store, named: welcome.store });
         }
         self.judge_program(&welcome.knows)?;
-        self.judge_life(peer, welcome.incarnation, welcome.start)
+        self.judge_life(peer, welcome.incarnation, welcome.start)?;
+        self.judge_log(peer, (welcome.incarnation, welcome.start), welcome.began_after)
     }
 
     fn judge_life(&self, peer: &PeerState, life: u64, start: u64) -> Result<(), Refusal> {
         self.judge_life_by(&peer.news.lock(), peer, life, start)
+    }
+
+    /// Whether a life that is new here has all that an earlier one has told of. Of one that was seen before nothing is asked: it has told of what it wrote since. Nor where a copy
+    /// was heard in the node's place: what was told was that one's.
+    fn judge_log(&self, peer: &PeerState, (life, start): (u64, u64), began_after: Option<u64>) -> Result<(), Refusal> {
+        let heard = (self.options.heard_of)(peer.node);
+        let news = peer.news.lock();
+        let is_seen = news.seen.as_ref().is_some_and(|(seen, _)| *seen == life) && news.start == start;
+        match began_after {
+            Some(end) if end < heard && !is_seen && news.disowned.is_none() => {
+                Err(Refusal::Forgot { node: peer.node, known: heard, named: end })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn judge_life_by(&self, news: &News, peer: &PeerState, life: u64, start: u64) -> Result<(), Refusal> {

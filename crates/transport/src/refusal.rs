@@ -107,6 +107,18 @@ pub enum Refusal {
         /// The one that came.
         named: u64,
     },
+    /// A later life of a node, and a log that ends before what an earlier life has acknowledged.
+    #[error(
+        "was told of record {known} by n{node}, and the log that this life of it began with ends at {named}: an old copy of its store, or a disk that lost what it had synced; what it acknowledged is not in it. Start the node on an empty --store to join anew, as another node"
+    )]
+    Forgot {
+        /// The node in question.
+        node: u32,
+        /// What it has told of, in an earlier life.
+        known: u64,
+        /// Where its log ended.
+        named: u64,
+    },
     /// A reason that this release does not know, by its number.
     #[error("refuses for a reason that this release does not know (number {0}): upgrade it")]
     Unknown(u8),
@@ -129,6 +141,7 @@ impl Refusal {
             }
             Refusal::Copy { node, known, named } => (10, node, known.into(), named.into()),
             Refusal::Alive { node, known, named } => (11, node, known.into(), named.into()),
+            Refusal::Forgot { node, known, named } => (12, node, known.into(), named.into()),
             Refusal::Unknown(code) => (code.max(1), 0, 0, 0),
         }
     }
@@ -152,6 +165,7 @@ impl Refusal {
                 },
                 10 => Refusal::Copy { node, known: known.try_into().ok()?, named: named.try_into().ok()? },
                 11 => Refusal::Alive { node, known: known.try_into().ok()?, named: named.try_into().ok()? },
+                12 => Refusal::Forgot { node, known: known.try_into().ok()?, named: named.try_into().ok()? },
                 _ => return None,
             })
         };

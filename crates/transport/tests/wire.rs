@@ -42,9 +42,9 @@ fn pieces() -> impl Strategy<Value = Vec<usize>> {
 
 fn hello() -> impl Strategy<Value = Hello> {
     let ids = (any::<u64>(), any::<u32>(), any::<u128>(), any::<u64>(), any::<u32>(), any::<u128>());
-    (ids, any::<u8>(), "[ -~]{0,64}", 0..3u16, (1..9u16, any::<u64>())).prop_map(
+    (ids, any::<u8>(), "[ -~]{0,64}", 0..3u16, (1..9u16, any::<u64>(), prop::option::of(0..u64::MAX))).prop_map(
         |(ids, lane, release, version_min, last)| {
-            let (version_max, start) = last;
+            let (version_max, start, began_after) = last;
             let (cluster, from, from_store, incarnation, to, to_store) = ids;
             let version_min = version_min.min(VERSION_MIN);
             let knows = version_min..=version_max;
@@ -61,6 +61,7 @@ fn hello() -> impl Strategy<Value = Hello> {
                 release,
                 knows,
                 start,
+                began_after,
             }
         },
     )
@@ -76,6 +77,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
         any::<(u32, u64, u64)>().prop_map(|(node, known, named)| Refusal::Incarnation { node, known, named }),
         any::<(u32, u64, u64)>().prop_map(|(node, known, named)| Refusal::Copy { node, known, named }),
         any::<(u32, u64, u64)>().prop_map(|(node, known, named)| Refusal::Alive { node, known, named }),
+        any::<(u32, u64, u64)>().prop_map(|(node, known, named)| Refusal::Forgot { node, known, named }),
         Just(Refusal::NotAMember),
         any::<(u8, u8)>().prop_map(|(known, named)| Refusal::Lane { known, named }),
         any::<(u16, u16, u16)>().prop_map(|(version, min, max)| Refusal::ClusterVersion { version, min, max }),
@@ -150,7 +152,7 @@ proptest! {
         let whole = body(&message, Kind::Hello);
         prop_assert_eq!(Hello::decode(whole), Ok(hello));
         // Earlier releases did not say what they drew at their start; the first ones not what they know of the cluster's versions either.
-        for len in (0..whole.len()).filter(|len| ![8, 12].contains(&(whole.len() - len))) {
+        for len in (0..whole.len()).filter(|len| ![8, 16, 20].contains(&(whole.len() - len))) {
             prop_assert!(Hello::decode(&whole[..len]).is_err(), "{} bytes of it", len);
         }
         // A later release may say more.
@@ -159,8 +161,8 @@ proptest! {
 
     #[test]
     fn answers_and_verdicts_are_read_back(hello in hello(), refusal in refusal()) {
-        let Hello { cluster, from: node, from_store: store, incarnation, release, knows, start, .. } = hello;
-        let welcome = Welcome { version: 1, cluster, node, store, incarnation, release, knows, start };
+        let Hello { cluster, from: node, from_store: store, incarnation, release, knows, start, began_after, .. } = hello;
+        let welcome = Welcome { version: 1, cluster, node, store, incarnation, release, knows, start, began_after };
         for answer in [Ok(welcome), Err(refusal)] {
             prop_assert_eq!(decode_answer(body(&encode_answer(&answer), Kind::Answer)), Ok(answer));
         }
@@ -220,28 +222,30 @@ fn version_one_stays_as_it_is() {
         release: "0.1".into(),
         knows: 1..=2,
         start: 0x99,
+        began_after: Some(0x76),
     };
     assert_eq!(
         hex(&hello.encode()),
-        "746d626c014d000000010001008877665544332211\
+        "746d626c0155000000010001008877665544332211\
          01000000a1000000000000000000000000000000\
          030000000000000002000000b2000000000000000000000000000000\
-         0203302e31010002009900000000000000"
+         0203302e310100020099000000000000007700000000000000"
             .replace(' ', "")
     );
-    let (release, knows, start) = ("0.1".into(), 1..=2, 0x99);
-    let welcome = Welcome { version: 1, cluster: 5, node: 2, store: 0xb2, incarnation: 4, release, knows, start };
+    let (release, knows, start, began_after) = ("0.1".into(), 1..=2, 0x99, Some(0x76));
+    let (store, incarnation) = (0xb2, 4);
+    let welcome = Welcome { version: 1, cluster: 5, node: 2, store, incarnation, release, knows, start, began_after };
     assert_eq!(
         hex(&encode_answer(&Ok(welcome.clone()))),
-        "746d626c033700000000010005000000000000000200000\
+        "746d626c033f00000000010005000000000000000200000\
          0b20000000000000000000000000000000400000000000000\
-         03302e31010002009900000000000000"
+         03302e310100020099000000000000007700000000000000"
             .replace(' ', "")
     );
-    // As earlier releases said it: nothing of their starts, and the first ones nothing of the cluster's versions.
-    for (left_out, knows) in [(8, 1..=2), (12, 1..=1)] {
-        let hello_then = Hello { knows: knows.clone(), start: 0, ..hello.clone() };
-        let welcome_then = Welcome { knows, start: 0, ..welcome.clone() };
+    // As earlier releases said it: nothing of their logs, or of their starts either, and the first ones nothing of the cluster's versions.
+    for (left_out, start, knows) in [(8, 0x99, 1..=2), (16, 0, 1..=2), (20, 0, 1..=1)] {
+        let hello_then = Hello { knows: knows.clone(), start, began_after: None, ..hello.clone() };
+        let welcome_then = Welcome { knows, start, began_after: None, ..welcome.clone() };
         let cut = |message: Vec<u8>| message[ENVELOPE_BYTES..message.len() - left_out].to_vec();
         assert_eq!(Hello::decode(&cut(hello.encode())), Ok(hello_then));
         assert_eq!(decode_answer(&cut(encode_answer(&Ok(welcome.clone())))), Ok(Ok(welcome_then)));

@@ -46,6 +46,11 @@ impl Gathering {
         Gathering { durable, ..Gathering::default() }
     }
 
+    /// Up to where records are durable.
+    pub fn reached(&self) -> RecordNumber {
+        self.durable
+    }
+
     /// A record, and all before it, are durable.
     pub fn durable(&mut self, record: RecordNumber) {
         self.durable = self.durable.max(record);

@@ -29,6 +29,8 @@ pub struct Member<E> {
     sabotage: Arc<Sabotage>,
     node: NodeId,
     incarnation: u64,
+    /// Where the log ended when this life began.
+    pub(super) began_after: RecordNumber,
     unique: AtomicU64,
     installed_bytes: Arc<AtomicUsize>,
 }
@@ -96,6 +98,7 @@ impl<E: Engine> Member<E> {
         let (node, incarnation) = (core.me(), core.incarnation);
         let installed_bytes = core.snapshots.installed_bytes.clone();
         let (clock, watch, options) = (core.clock.clone(), core.watch.clone(), core.options.node_options.clone());
+        let began_after = core.gathering.reached();
         Member {
             core: Mutex::new(core),
             touched: AtomicBool::new(true),
@@ -108,6 +111,7 @@ impl<E: Engine> Member<E> {
             sabotage,
             node,
             incarnation,
+            began_after,
             unique: AtomicU64::new(0),
             installed_bytes,
         }

@@ -1,10 +1,11 @@
 //! Frames: what is sent is framed, what comes is opened and believed as far as it can be.
 
 use super::core::Core;
+use super::member::Member;
 use super::seam::{Class, Message, NodeId, Outgoing};
 use crate::watch::PeerWord;
 use clock::Reading;
-use protocol::door::{Body, Claim, Frame, VERSION_OF_SESSION_LOCKS};
+use protocol::door::{Body, Claim, Frame, VERSION_OF_REACHES, VERSION_OF_SESSION_LOCKS};
 use protocol::log::raft::{Envelope, RecordNumber};
 use std::collections::BTreeMap;
 use store::Engine;
@@ -22,6 +23,8 @@ pub(crate) struct Post {
     pub answers: Vec<(NodeId, Body)>,
     /// By how much a peer's last claim was proved wrong, nanoseconds, and when that came, by the time that passes here.
     accuse: BTreeMap<NodeId, (u64, u64)>,
+    /// The greatest record of each peer's log that it said was durable: see [`Member::heard_of`].
+    heard: BTreeMap<NodeId, u64>,
 }
 
 impl Post {
@@ -29,6 +32,21 @@ impl Post {
     fn accuses_ns(&self, now: &Reading, to: NodeId, for_ever: bool) -> u64 {
         let proof = self.accuse.get(&to);
         proof.map_or(0, |(gap, at)| if for_ever || now.now_ns.saturating_sub(*at) <= TOLD_NS { *gap } else { 0 })
+    }
+}
+
+impl<E: Engine> Member<E> {
+    /// How far a node's log reaches, as far as it has told: what it acknowledged to this one is in it. 0: nothing was told, in this life of this node.
+    ///
+    /// Each message says which records of its sender's log are durable when it leaves; so a later life of that node whose log ends below this began with a store that had forgotten what it
+    /// acknowledged: an old copy of it, or one of a disk that lost what it had synced (decision 218). Such a life is not to be heard.
+    pub fn heard_of(&self, node: NodeId) -> RecordNumber {
+        RecordNumber(self.look().post.heard.get(&node).copied().unwrap_or_default())
+    }
+
+    /// Where the log ended when this life began: all that an earlier one acknowledged lies at or below.
+    pub fn began_after(&self) -> RecordNumber {
+        self.began_after
     }
 }
 
@@ -49,7 +67,12 @@ impl<E: Engine> Core<E> {
             return;
         }
         let accuses_ns = self.post.accuses_ns(now, to, self.sabotage.accuse_for_ever());
-        let claim = Claim { interval: now.trusted(), accuses_ns };
+        // What is not durable yet is not told, but by what leaves only when it is.
+        let reached = match self.in_force(VERSION_OF_REACHES) {
+            true => after.map_or(0, |after| after.0).max(self.gathering.reached().0),
+            false => 0,
+        };
+        let claim = Claim { interval: now.trusted(), accuses_ns, reached };
         let frame = Frame { cluster: self.options.cluster, from: self.me().0, to: to.0, claim, body };
         let message = Message { from: self.me(), to, class, bytes: frame.encode().into() };
         self.out.messages.push(Outgoing { message, after });
@@ -79,6 +102,10 @@ impl<E: Engine> Core<E> {
             return None;
         };
         let from = NodeId(from);
+        if claim.reached > 0 && (self.post.heard.len() < PEERS_MAX || self.post.heard.contains_key(&from)) {
+            let heard = self.post.heard.entry(from).or_default();
+            *heard = claim.reached.max(*heard);
+        }
         if !self.sabotage.ignore_proofs() {
             let word = PeerWord { peer: from.0, claim: claim.interval, accuses_ns: claim.accuses_ns };
             self.watch.hear(&self.sabotage, now, word);

@@ -9,6 +9,7 @@ mod client;
 mod collection;
 mod controls;
 mod doubt;
+mod gone_back;
 mod holds;
 mod joins;
 mod links;

@@ -361,6 +361,28 @@ impl World {
         self.jobs.retain(|_, job| job.node != node);
     }
 
+    /// A copy of what the disk of a node holds: engine and log.
+    pub fn disk(&self, node: u32) -> (Engine, Vec<Record>) {
+        let machine = &self.machines[&node];
+        let engine = machine.engine.copy();
+        engine.crash(0);
+        (Arc::new(engine), machine.log.clone())
+    }
+
+    /// The process has died, and its disk is as it was when the copy was made.
+    pub fn go_back(&mut self, node: u32, (engine, log): (Engine, Vec<Record>)) {
+        let machine = self.machines.get_mut(&node).unwrap();
+        assert!(machine.member.is_none(), "it runs");
+        (machine.engine, machine.log) = (engine, log);
+    }
+
+    /// Who of those that run would not hear a node that was just started: what it told them is not in its log (the transport asks that at each handshake).
+    pub fn who_refuses(&self, node: u32) -> Vec<u32> {
+        let end = self.member(node).began_after();
+        let others = self.machines.iter().filter(|(other, machine)| **other != node && machine.member.is_some());
+        others.filter(|(other, _)| self.member(**other).heard_of(NodeId(node)) > end).map(|(other, _)| *other).collect()
+    }
+
     pub fn runs(&self, node: u32) -> bool {
         self.machines[&node].member.is_some()
     }

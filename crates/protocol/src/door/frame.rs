@@ -1,7 +1,7 @@
 //! What travels: one frame per message.
 //!
 //! ```text
-//! version u8 | cluster u64 | from | to | flags u8 | [earliest u64 | latest u64] | accuses | kind u8 | body
+//! version u8 | cluster u64 | from | to | flags u8 | [earliest u64 | latest u64] | accuses | [reached] | kind u8 | body
 //! ```
 
 use super::{Answer, Request, Returned, VERSION_OF_NEAR_READS, VERSION_OF_SESSION_LOCKS, words};
@@ -25,14 +25,19 @@ const RELAY: u8 = 9;
 const FORWARD: u8 = 10;
 const NEAR: u8 = 11;
 
-/// What a frame says of its sender's clock.
+/// What a frame says of its sender's clock, and of its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
     /// Its interval when the frame was made, if it could be trusted.
     pub interval: Option<Interval>,
     /// It has proof against the receiver's bound: by so much, nanoseconds.
     pub accuses_ns: u64,
+    /// Records of its store's log up to this one are durable by the time that the frame leaves; 0: it does not say. From [`VERSION_OF_REACHES`] on.
+    pub reached: u64,
 }
+
+/// In place of whether there is an interval: this is added where the frame says how far the log reaches.
+const REACHED: u8 = 2;
 
 /// What a frame carries.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,8 +165,15 @@ impl Frame {
         w.fixed(self.cluster);
         w.number(u64::from(self.from));
         w.number(u64::from(self.to));
-        words::write_interval(w, self.claim.interval.as_ref());
-        w.number(self.claim.accuses_ns);
+        let Claim { interval, accuses_ns, reached } = self.claim;
+        w.byte(u8::from(interval.is_some()) | if reached > 0 { REACHED } else { 0 });
+        if let Some(interval) = &interval {
+            words::write_bounds(w, interval);
+        }
+        w.number(accuses_ns);
+        if reached > 0 {
+            w.number(reached);
+        }
         self.body.write(w);
         out
     }
@@ -178,8 +190,14 @@ impl Frame {
         }
         let cluster = r.fixed("cluster")?;
         let (from, to) = (node(r)?, node(r)?);
-        let interval = words::read_interval(r)?;
-        let claim = Claim { interval, accuses_ns: r.number("accusation")? };
+        let flags = r.byte("flags")?;
+        if flags > 1 | REACHED {
+            return Err(FrameError::Damaged("flags"));
+        }
+        let interval = if flags & 1 > 0 { Some(words::read_bounds(r)?) } else { None };
+        let accuses_ns = r.number("accusation")?;
+        let reached = if flags & REACHED > 0 { r.number("reached")? } else { 0 };
+        let claim = Claim { interval, accuses_ns, reached };
         let body = Body::read(r)?;
         r.end("end")?;
         Ok(Frame { cluster, from, to, claim, body })

@@ -21,6 +21,8 @@
 pub const VERSION_OF_SESSION_LOCKS: u16 = 3;
 /// The version of the cluster in which [`Body::Near`] is new.
 pub const VERSION_OF_NEAR_READS: u16 = 3;
+/// From this version of the cluster on frames say how far their senders' logs reach.
+pub const VERSION_OF_REACHES: u16 = 3;
 /// The version of the cluster in which [`Request::Settled`] is new.
 pub const VERSION_OF_NEGOTIATION: u16 = 3;
 /// The version of the cluster in which [`Request::Time`] is new.

@@ -29,18 +29,22 @@ pub(super) fn read_option<T>(
     if read_flag(r)? { read(r).map(Some) } else { Ok(None) }
 }
 
+pub(super) fn write_bounds(w: &mut Writer<'_>, interval: &Interval) {
+    w.fixed(interval.earliest_ns);
+    w.fixed(interval.latest_ns);
+}
+
+pub(super) fn read_bounds(r: &mut Reader) -> Result<Interval, Short> {
+    let (earliest_ns, latest_ns) = (r.fixed("earliest")?, r.fixed("latest")?);
+    if earliest_ns > latest_ns { Err(Short("interval")) } else { Ok(Interval { earliest_ns, latest_ns }) }
+}
+
 pub(super) fn write_interval(w: &mut Writer<'_>, interval: Option<&Interval>) {
-    write_option(w, interval, |w, interval| {
-        w.fixed(interval.earliest_ns);
-        w.fixed(interval.latest_ns);
-    });
+    write_option(w, interval, write_bounds);
 }
 
 pub(super) fn read_interval(r: &mut Reader) -> Result<Option<Interval>, Short> {
-    read_option(r, |r| {
-        let (earliest_ns, latest_ns) = (r.fixed("earliest")?, r.fixed("latest")?);
-        if earliest_ns > latest_ns { Err(Short("interval")) } else { Ok(Interval { earliest_ns, latest_ns }) }
-    })
+    read_option(r, read_bounds)
 }
 
 pub(super) fn write_span(w: &mut Writer<'_>, span: &Span) {

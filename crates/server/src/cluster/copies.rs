@@ -9,7 +9,7 @@
 //! peers that met it first, and so refuse the node, are told to forget it.
 //!
 //! # Invariants
-//! 1. A store is marked as a copy only if another process on the same store has answered after this one began. Without that the process ends all the same, and a restart asks again.
+//! 1. A store is marked as a copy only if another process on the same store has answered after this one began, or if a peer was told of what is not in its log. Without that the process ends all the same, and a restart asks again.
 //! 2. From when it is known nothing is said to peers any more, whatever charters come.
 
 use super::Inner;
@@ -43,7 +43,7 @@ impl<E: Engine> Inner<E> {
     /// n`told_by` goes on hearing life `known` of this node. (Several peers say so at the same time.)
     pub(super) fn is_a_copy(&self, told_by: u32, known: u64) {
         let _one = self.judging.lock();
-        let (Some(own), Some(transport)) = (self.own_life(), self.transport.get()) else { return };
+        let Some(own) = self.own_life() else { return };
         let charter = self.charter();
         let addr = charter.place(self.node).map(|place| place.addr.clone()).unwrap_or_default();
         let answered = control::ask_within(&addr, &Request::Life, ASKED_WITHIN);
@@ -59,16 +59,40 @@ impl<E: Engine> Inner<E> {
                 self.node, own.life
             ),
         };
+        self.falls_silent(&why, runs.then_some(own));
+    }
+
+    /// n`told_by` says that it was told of record `heard` of this node's log by an earlier life of it, and that this one began with a log that ended at `end`. That is no matter of times or of
+    /// who runs where: what this node has acknowledged is not in its store (decision 218).
+    pub(super) fn has_forgotten(&self, told_by: u32, heard: u64, end: u64) {
+        let _one = self.judging.lock();
+        let Some(own) = self.own_life() else { return };
+        if end != self.member.began_after().0 || heard <= end {
+            return;
+        }
+        let why = self.founder.mark_forgot(self.node, told_by, heard, end).unwrap_or_else(|error| {
+            format!(
+                "n{} has told n{told_by} of record {heard} of its log, which ends at record {end} in this store: start on an empty --store to join anew, as another node ({error})",
+                self.node
+            )
+        });
+        self.falls_silent(&why, Some(own));
+    }
+
+    /// Nothing is said to peers any more. `disowns`: those that have heard this process forget it.
+    fn falls_silent(&self, why: &str, disowns: Option<Life>) {
         // Before its links end: no charter gives it peers again (`adopt`). And before its process ends, which it does when it is dismissed, the others are told.
-        let _ = self.removed.set(why.clone());
-        let _ = transport.set_peers(Vec::new());
-        if runs {
-            let request = Request::Disown(own);
+        let _ = self.removed.set(why.to_owned());
+        if let Some(transport) = self.transport.get() {
+            let _ = transport.set_peers(Vec::new());
+        }
+        if let Some(own) = disowns {
+            let (charter, request) = (self.charter(), Request::Disown(own));
             for place in charter.members.iter().filter(|place| place.node != self.node) {
                 let _ = control::ask_within(&place.addr, &request, ASKED_WITHIN);
             }
         }
-        self.dismissed(&why);
+        self.dismissed(why);
     }
 }
 

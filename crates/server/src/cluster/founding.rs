@@ -113,6 +113,15 @@ impl Founder {
         Ok(identity::copied(&self.dir)?.unwrap_or_default())
     }
 
+    /// Marks the store as one that does not have what its node told n`told_by` of. What a start on it says from now on.
+    ///
+    /// # Errors
+    /// That cannot be written down.
+    pub fn mark_forgot(&self, node: u32, told_by: u32, heard: u64, end: u64) -> Result<String, String> {
+        identity::mark_forgot(&self.dir, node, told_by, heard, end)?;
+        Ok(identity::copied(&self.dir)?.unwrap_or_default())
+    }
+
     /// What it is a member of.
     pub fn membership(&self) -> Option<Membership> {
         self.state.lock().membership.clone()

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 const CLUSTER_FILE: &str = "CLUSTER";
 const STORE_FILE: &str = "STORE";
 const COPY_FILE: &str = "COPY";
+/// Begins the file of a store that has not what its node told of.
+const FORGOT: &str = "forgot: ";
 const STORE_HEADER: &str = "timeball store id 1";
 
 /// A charter, and which of its nodes this one is.
@@ -95,6 +97,14 @@ pub fn load(dir: &Path) -> Result<Option<Membership>, String> {
 pub fn copied(dir: &Path) -> Result<Option<String>, String> {
     let path = dir.join(COPY_FILE);
     let Some(text) = read(&path)? else { return Ok(None) };
+    if let Some(told) = text.strip_prefix(FORGOT) {
+        return Ok(Some(format!(
+            "the store {} has lost what its node acknowledged: {}. It is an old copy of the node's store, or its disk lost what it had synced. Start the node on an empty --store to join anew, as another node, and decommission the old one; or, if so many of the others are gone for good that this is the best that is left, and what was acknowledged since may be lost: stop them, and remove the file {}",
+            dir.display(),
+            told.trim(),
+            path.display()
+        )));
+    }
     Ok(Some(format!(
         "the store {} is a copy of one that is in use: {}; it has not what that one promised and acknowledged since. Start the node on an empty --store to join anew, as another node; or, if the other process and its store are gone for good, so that this is all that is left of them, and what they acknowledged may be lost: remove the file {}",
         dir.display(),
@@ -109,6 +119,15 @@ pub fn copied(dir: &Path) -> Result<Option<String>, String> {
 /// The file cannot be written.
 pub fn mark_copy(dir: &Path, node: u32, told_by: u32) -> Result<(), String> {
     write(dir, COPY_FILE, &format!("n{told_by} hears another process as n{node}\n"))
+}
+
+/// Marks a store as one that does not have what its node has told of: n`told_by` heard of record `heard` of the log, which ended at `end` when this life began.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn mark_forgot(dir: &Path, node: u32, told_by: u32, heard: u64, end: u64) -> Result<(), String> {
+    let text = format!("{FORGOT}n{node} has told n{told_by} of record {heard} of its log, which ends at record {end} here\n");
+    write(dir, COPY_FILE, &text)
 }
 
 /// Makes a store a member's.
@@ -139,6 +158,10 @@ mod tests {
         mark_copy(&dir, 3, 1).unwrap();
         let why = copied(&dir).unwrap().unwrap();
         assert!(why.contains("n1 hears another process as n3") && why.contains("--store"), "{why}");
+        mark_forgot(&dir, 3, 1, 20, 12).unwrap();
+        let why = copied(&dir).unwrap().unwrap();
+        let says = ["n3 has told n1 of record 20", "ends at record 12", "--store", COPY_FILE];
+        assert!(says.iter().all(|what| why.contains(what)), "{why}");
         std::fs::write(dir.join(CLUSTER_FILE), "timeball cluster 1\ncluster 0\n").unwrap();
         assert!(load(&dir).unwrap_err().contains("damaged"));
         std::fs::remove_dir_all(&dir).unwrap();

@@ -140,6 +140,7 @@ fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Tr
         release: env!("CARGO_PKG_VERSION").to_owned(),
         knows: VERSION_MIN..=VERSION_MAX,
         start: super::founding::draw(),
+        began_after: Some(inner.member.began_after().0),
     };
     let peers = roster::peers(&charter, inner.node);
     // The transport's threads must not keep the node alive.
@@ -167,8 +168,21 @@ fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Tr
         {
             inner.is_a_copy(*node, *known);
         }
+        let told = match event {
+            transport::Event::RefusedAtDial { node, by_this_node: false, refusal, .. } => Some((*node, refusal)),
+            transport::Event::RefusedAtDoor { node, by_this_node: false, refusal, .. } => Some((*node, refusal)),
+            _ => None,
+        };
+        if let Some((told_by, transport::Refusal::Forgot { node, known, named })) = told
+            && let Some(inner) = shared.upgrade().filter(|inner| inner.node == *node)
+        {
+            inner.has_forgotten(told_by, *known, *named);
+        }
     });
-    let options = transport::Options { seed: super::founding::draw(), report, ..transport::Options::default() };
+    let knows = Arc::downgrade(inner);
+    let heard_of = move |node| knows.upgrade().map_or(0, |inner| inner.member.heard_of(NodeId(node)).0);
+    let seed = super::founding::draw();
+    let options = transport::Options { seed, report, heard_of: Arc::new(heard_of), ..transport::Options::default() };
     let transport = Transport::start(listener, identity, peers, options, Box::new(deliver), Box::new(control))?;
     transport.set_cluster_version(charter.version);
     Ok(transport)

@@ -22,6 +22,8 @@ use store::Span;
 
 /// An operation that waits longer is given up, nanoseconds; a commit only when it is certain, and the clock says not when it is past.
 const PATIENCE_NS: u64 = 3_000_000_000;
+/// A transaction that is still at its client's first message begins anew by itself so often, as a statement of SQL does, and is given up then.
+const ANEW_MAX: u32 = 5;
 /// A session whose node is not ready, or not filled yet, looks again so much later, nanoseconds.
 const AGAIN_NS: u64 = 50_000_000;
 
@@ -37,6 +39,11 @@ pub struct Turn<'t, 'w> {
 struct Running {
     txn: Transaction<Engine>,
     deeds: VecDeque<Deed>,
+    /// All that it is to do, and how many messages of its client it has come to so far.
+    all: VecDeque<Deed>,
+    messages: u32,
+    /// How often it began anew.
+    anew: u32,
     record: Txn,
     lists: Option<Vec<appends::Step>>,
     read: BTreeMap<Key, Value>,
@@ -118,6 +125,8 @@ impl Session {
                 continue;
             };
             if let Deed::Plain(Step::Think(ns)) = deed {
+                // Its client has an answer, and thinks about it.
+                running.messages += 1;
                 running.deeds.pop_front();
                 self.running = Some(running);
                 return ns + 1;
@@ -160,7 +169,10 @@ impl Session {
                     }
                     self.finish(&mut system.chronicle, running, Outcome::Committed, at.as_u64(), turn.place.true_ns);
                 }
-                Poll::Ready(Err(error)) => self.failed(system, turn, running, &error),
+                Poll::Ready(Err(error)) => match running.begins_anew(turn, &error) {
+                    true => self.running = Some(running),
+                    false => self.failed(system, turn, running, &error),
+                },
             }
             if !waits && let Some(running) = &mut self.running {
                 running.waits_since = None;
@@ -227,6 +239,9 @@ impl Session {
         self.running = Some(Running {
             txn,
             deeds: task.deeds.iter().cloned().collect(),
+            all: task.deeds.iter().cloned().collect(),
+            messages: 0,
+            anew: 0,
             record,
             lists: task.lists.then(Vec::new),
             read,
@@ -296,6 +311,26 @@ fn recency(mode: Consistency) -> Recency {
 type Polled = Poll<Result<Option<Timestamp>, TxnError>>;
 
 impl Running {
+    /// What has met an uncertain version that it cannot move past begins again without word to its client, where that has sent one message so far: it is the same transaction, and
+    /// sees what was acknowledged before that (decision 213).
+    fn begins_anew(&mut self, turn: &mut Turn<'_, '_>, error: &TxnError) -> bool {
+        let Some(kept) = self.txn.kept_uncertainty() else { return false };
+        let may = self.messages <= 1 && self.anew < ANEW_MAX && self.past_us == 0;
+        if !may || !matches!(error, TxnError::Restart { .. }) {
+            return false;
+        }
+        let options = BeginOptions { kept: Some(kept), ..self.options.clone() };
+        let Ok(txn) = Transaction::begin(turn.member, &turn.place.now, &options) else { return false };
+        turn.place.probes.hit("a transaction began anew by itself");
+        (self.txn, self.deeds, self.messages, self.anew) = (txn, self.all.clone(), 0, self.anew + 1);
+        self.record.ops.clear();
+        self.lists = self.lists.take().map(|_| Vec::new());
+        (self.read, self.rows, self.rest) = Default::default();
+        (self.change, self.asked_at, self.restarts, self.waits_since) = (None, None, 0, None);
+        (self.committing, self.seen) = (false, (0, Timestamp::MIN));
+        true
+    }
+
     /// One step; `Some` when the transaction committed.
     fn deed(&mut self, deed: &Deed, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Polled {
         // What writes before it has read is certified from its snapshot on.
@@ -396,8 +431,12 @@ impl Running {
         let (now, waker) = (turn.place.now, turn.waker);
         match step {
             Step::Statement => {
-                self.statement = turn.place.true_ns;
-                let begun = self.txn.begin_statement(&now);
+                self.messages += 1;
+                let repeats = self.anew > 0 && self.messages == 1;
+                if !repeats {
+                    self.statement = turn.place.true_ns;
+                }
+                let begun = if repeats { self.txn.repeat_statement(&now) } else { self.txn.begin_statement(&now) };
                 // `auto` may have settled for less since the transaction began.
                 if self.record.recency == Recency::Strict && system.choice.is_none() {
                     self.record.recency = recency(self.txn.stats().consistency);

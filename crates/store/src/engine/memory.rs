@@ -50,6 +50,13 @@ impl MemoryEngine {
         Self::default()
     }
 
+    /// A copy of what it holds that shares nothing with it, and what of that was not synced: a store that goes back to it. (What fails is not copied.)
+    pub fn copy(&self) -> MemoryEngine {
+        let state = self.state.read();
+        let (present, past, undo) = (state.present.clone(), state.past.clone(), state.undo.clone());
+        MemoryEngine { state: RwLock::new(State { present, past, undo, ..State::default() }) }
+    }
+
     /// A crash: the last steps that were not synced are lost. `survive` of them reached the disk by themselves (a page
     /// cache may write early), the rest did not.
     pub fn crash(&self, survive: usize) {

@@ -46,6 +46,7 @@ pub fn identity(node: u32) -> Identity {
         release: "test".into(),
         knows: 1..=2,
         start: 0,
+        began_after: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::node::{CLUSTER, TestNode, bind, bind_again, identity, peer, store_of, until};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 use transport::{Event, Identity, Options, Parcel, Peer, Refusal, Transport};
 
@@ -259,4 +259,48 @@ fn a_later_life_beside_a_slow_reader_of_the_earlier_one() {
     assert_eq!(later.count(|e| matches!(e, Event::Copy { .. })), 0);
     drop(later);
     one.stop();
+}
+
+/// A node has told of its log up to record 10, and has ended; then it is started with a log that ends at `began_after`. What node 1 makes of that.
+fn started_again(began_after: Option<u64>) -> (TestNode, TestNode) {
+    let heard = Arc::new(AtomicU64::new(0));
+    let told = heard.clone();
+    let options = Options { heard_of: Arc::new(move |node| if node == 2 { told.load(SeqCst) } else { 0 }), ..Options::default() };
+    let (one, two) = (bind(), bind());
+    let [one_addr, two_addr] = [&one, &two].map(|listener| listener.local_addr().unwrap().to_string());
+    let one = TestNode::start_with(identity(1), one, vec![peer(2, &two_addr)], options);
+    let first = Identity { start: 0xa, began_after: Some(0), ..identity(2) };
+    let two = TestNode::start(first, two, vec![peer(1, &one_addr)]);
+    one.wait_up(2);
+    two.wait_up(1);
+    heard.store(10, SeqCst);
+    drop(two);
+    let later = Identity { incarnation: 2, start: 0xb, began_after, ..identity(2) };
+    let later = TestNode::start(later, bind_again(&two_addr), vec![peer(1, &one_addr)]);
+    (one, later)
+}
+
+/// 0218: an old copy of a store, or a disk that lost what it had synced.
+#[test]
+fn a_later_life_that_has_forgotten_what_was_told() {
+    let (one, later) = started_again(Some(9));
+    let why = Refusal::Forgot { node: 2, known: 10, named: 9 };
+    refused(&later, &one, why);
+    later.send(1, 0, "of the past");
+    one.expect("who dials it refuses it as well", |e| {
+        matches!(e, Event::RefusedAtDial { by_this_node: true, refusal, .. } if *refusal == why)
+    });
+    assert!(one.got.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_later_life_that_has_all_that_was_told_is_heard() {
+    // Who does not say where its log ended is of an earlier release.
+    for began_after in [Some(10), Some(11), None] {
+        let (one, later) = started_again(began_after);
+        until("it is heard", || {
+            later.send(1, 0, "here");
+            one.got.lock().unwrap().iter().any(|p| p.bytes == "here")
+        });
+    }
 }

@@ -45,6 +45,7 @@ fn shake_hands_as_two(mut stream: TcpStream) -> Option<(u8, TcpStream)> {
         release: "mute".into(),
         knows: 1..=2,
         start: 0,
+        began_after: None,
     };
     stream.write_all(&encode_answer(&Ok(welcome))).ok()?;
     if !is_open(&stream) {
@@ -165,6 +166,7 @@ fn an_idle_link_stays_and_a_silent_one_is_given_up() {
         release: "silent".into(),
         knows: 1..=2,
         start: 0,
+        began_after: None,
     };
     silent.write_all(&hello.encode()).unwrap();
     assert_eq!(message(&mut silent).0, Kind::Answer);
