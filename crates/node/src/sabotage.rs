@@ -91,6 +91,8 @@ switches! {
     keep_uncertainty: set_keep_uncertainty,
     /// Who begins anew forgets what it knows of uncertainty, and may begin below what it has met.
     forget_uncertainty: set_forget_uncertainty,
+    /// What peers tell of their logs is forgotten, so that a store that has gone back is heard (decision 218).
+    forget_reaches: set_forget_reaches,
     /// Snapshots have the age that was set, whatever is collected meanwhile.
     age_beyond_what_is_kept: set_age_beyond_what_is_kept,
     /// Of what the leaders of a query answer the newest snapshot is taken.

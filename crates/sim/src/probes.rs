@@ -99,6 +99,7 @@ pub const WANTED_OF_NODES: &[&str] = &[
     "a range was handed over",
     "a session lost its patience",
     "a snapshot was negotiated",
+    "a store that had gone back was refused",
     "a transaction began anew by itself",
     "a transaction came in parts",
     "a transaction failed otherwise",

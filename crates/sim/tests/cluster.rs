@@ -332,6 +332,11 @@ fn of_nodes() -> Vec<Control> {
         nodes("copy what comes later", |s| s.set_copy_what_comes_later(true)).shows_in(at, 10, &[]),
         nodes("forget versions", |s| s.set_forget_versions(true)).shows_in("fast/nodes-table", 5, &[]),
         nodes("reuse ids", |s| s.set_reuse_ids(true)).shows_in(at, 6, &[]),
+        nodes("forget what peers told of their logs", |s| s.set_forget_reaches(true)).shows_in(
+            "fast/nodes-back",
+            5,
+            &[],
+        ),
         // A state that is older than what was forgotten of its log does not open.
         nodes("state apart", |s| s.set_state_apart(true)).shows_in(at, 1, &[]),
     ]

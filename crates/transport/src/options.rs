@@ -57,7 +57,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { queue_bytes_max: [16 << 20, 16 << 20, 32 << 20], seed: 0, report: Arc::new(|_| {}), heard_of: Arc::new(|_| 0) }
+        Options {
+            queue_bytes_max: [16 << 20, 16 << 20, 32 << 20],
+            seed: 0,
+            report: Arc::new(|_| {}),
+            heard_of: Arc::new(|_| 0),
+        }
     }
 }
 

@@ -42,6 +42,38 @@ fn a_copy_of_a_store_is_refused_and_ends() {
     assert_eq!(count(&mut nodes.at(2).connect(), "t"), 3);
 }
 
+/// A backup of a store is started when its node has ended: it lacks what the node acknowledged since, which the others were told of.
+#[test]
+fn an_old_copy_of_a_store_is_refused_when_its_node_has_ended() {
+    repeat_with("cluster::copies::an_old_copy_of_a_store_is_refused_when_its_node_has_ended");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 3);
+    nodes.at(1).connect().batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)").unwrap();
+    nodes.sleep(2);
+    let copy = copy_of(&nodes.store(2), &scratch);
+    nodes.wake(2);
+    // The second needs the third to acknowledge anything.
+    nodes.kill(0);
+    let insert = || {
+        let mut client = postgres::Client::connect(&nodes.at(1).url(), postgres::NoTls).ok()?;
+        client.batch_execute("INSERT INTO t VALUES (2) ON CONFLICT DO NOTHING").ok()
+    };
+    until("the two have a leader", insert);
+    nodes.kill(2);
+    let log = Node::try_start(&copy, &FLAGS).map(drop).unwrap_err();
+    assert!(log.contains("n3 has told n2 of record") && log.contains("out_of_the_cluster"), "{log}");
+    let log = Node::try_start(&copy, &FLAGS).map(drop).unwrap_err();
+    assert!(log.contains("has lost what its node acknowledged") && log.trim_end().ends_with("COPY"), "{log}");
+    // Its own store has all that.
+    nodes.restart(2);
+    let counted = || {
+        let mut client = postgres::Client::connect(&nodes.at(2).url(), postgres::NoTls).ok()?;
+        let row = client.query_one("SELECT count(*) FROM t", &[]).ok()?;
+        Some(row.get::<_, i64>(0))
+    };
+    assert_eq!(until("the two have a leader again", counted), 2);
+}
+
 /// The node was not heard for a while, and its copy was taken for it; one peer has met the node since. When the copy finds out it tells the others, and they hear the node again.
 #[test]
 fn who_took_the_copy_for_the_node_hears_the_node_again() {

@@ -102,7 +102,8 @@ impl<E: Engine> Core<E> {
             return None;
         };
         let from = NodeId(from);
-        if claim.reached > 0 && (self.post.heard.len() < PEERS_MAX || self.post.heard.contains_key(&from)) {
+        let listens = claim.reached > 0 && !self.sabotage.forget_reaches();
+        if listens && (self.post.heard.len() < PEERS_MAX || self.post.heard.contains_key(&from)) {
             let heard = self.post.heard.entry(from).or_default();
             *heard = claim.reached.max(*heard);
         }

@@ -80,7 +80,7 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Nothing is said to peers any more. `disowns`: those that have heard this process forget it.
-    fn falls_silent(&self, why: &str, disowns: Option<Life>) {
+    pub(super) fn falls_silent(&self, why: &str, disowns: Option<Life>) {
         // Before its links end: no charter gives it peers again (`adopt`). And before its process ends, which it does when it is dismissed, the others are told.
         let _ = self.removed.set(why.to_owned());
         if let Some(transport) = self.transport.get() {

@@ -126,7 +126,8 @@ pub fn mark_copy(dir: &Path, node: u32, told_by: u32) -> Result<(), String> {
 /// # Errors
 /// The file cannot be written.
 pub fn mark_forgot(dir: &Path, node: u32, told_by: u32, heard: u64, end: u64) -> Result<(), String> {
-    let text = format!("{FORGOT}n{node} has told n{told_by} of record {heard} of its log, which ends at record {end} here\n");
+    let text =
+        format!("{FORGOT}n{node} has told n{told_by} of record {heard} of its log, which ends at record {end} here\n");
     write(dir, COPY_FILE, &text)
 }
 

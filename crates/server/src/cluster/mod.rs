@@ -434,10 +434,11 @@ mod tests {
     /// More than what a log makes ready by itself, bytes.
     const LARGE_BYTES: usize = 512 << 20;
 
-    /// What a transaction writes comes to a member's log in parts, or not at all: room for the whole would be taken from the records of others.
-    #[test]
-    fn a_member_makes_no_room_for_a_transaction_of_its_clients() {
-        let dir = std::env::temp_dir().join(format!("timeball-member-room-{}", std::process::id()));
+    type Alone = ClusterNode<MemoryEngine>;
+
+    /// A member of a cluster, the only one so far; and its directory.
+    fn member(name: &str) -> (Arc<Alone>, std::path::PathBuf) {
+        let dir = std::env::temp_dir().join(format!("timeball-member-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -458,9 +459,66 @@ mod tests {
         };
         let log = dir.join("log");
         std::fs::create_dir_all(&log).unwrap();
-        let member = ClusterNode::start(&log, versions, clock, listener, &founder, membership, settings).unwrap();
+        (ClusterNode::start(&log, versions, clock, listener, &founder, membership, settings).unwrap(), dir)
+    }
+
+    /// The next edition: one node more, which nobody has started.
+    fn with_another(member: &Alone) -> Membership {
+        let mut charter = (*member.inner.charter()).clone();
+        let node = charter.members.len() as u32 + 1;
+        charter.edition += 1;
+        // (Nothing listens there.)
+        let addr = "127.0.0.1:1".to_owned();
+        charter.members.push(Place { node, store: u128::from(node), addr, locality: String::new() });
+        Membership { charter, node: 1 }
+    }
+
+    fn peers(member: &Alone) -> Vec<u32> {
+        let links = member.inner.transport.get().map(transport::Transport::links).unwrap_or_default();
+        links.iter().map(|link| link.node).collect()
+    }
+
+    #[test]
+    fn who_has_fallen_silent_gets_no_peers_by_a_later_charter() {
+        let (member, dir) = member("silent");
+        member.inner.adopt(with_another(&member));
+        assert_eq!(peers(&member), [2]);
+        member.inner.falls_silent("it is a copy", None);
+        assert_eq!(peers(&member), [0u32; 0]);
+        let later = with_another(&member);
+        member.inner.adopt(later.clone());
+        assert_eq!(member.inner.charter().edition, later.charter.edition, "it knows of it");
+        assert_eq!(peers(&member), [0u32; 0], "and speaks to nobody");
+        let why = member.inner.removed.get().map(String::as_str);
+        assert_eq!(why, Some("it is a copy"), "the first cause stays");
+        member.shutdown();
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_store_that_has_not_what_its_node_told_of_is_marked() {
+        let (member, dir) = member("forgot");
+        let end = member.inner.member.began_after().0;
+        member.inner.adopt(with_another(&member));
+        // Not about this life; and nothing that is missing.
+        member.inner.has_forgotten(2, end + 10, end + 1);
+        member.inner.has_forgotten(2, end, end);
+        assert_eq!((identity::copied(&dir), peers(&member)), (Ok(None), vec![2]));
+        member.inner.has_forgotten(2, end + 10, end);
+        let why = identity::copied(&dir).unwrap().unwrap();
+        assert!(why.contains(&format!("n1 has told n2 of record {}", end + 10)), "{why}");
+        assert_eq!(member.inner.removed.get(), Some(&why));
+        assert_eq!(peers(&member), [0u32; 0]);
+        member.shutdown();
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    /// What a transaction writes comes to a member's log in parts, or not at all: room for the whole would be taken from the records of others.
+    #[test]
+    fn a_member_makes_no_room_for_a_transaction_of_its_clients() {
+        let (member, dir) = member("room");
         member.inner.make_room(LARGE_BYTES);
-        let files = std::fs::read_dir(&log).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+        let files = std::fs::read_dir(dir.join("log")).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
         let bytes: u64 = files.sum();
         assert!(bytes > 0 && bytes < LARGE_BYTES as u64, "{bytes}");
         member.shutdown();

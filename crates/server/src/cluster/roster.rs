@@ -264,7 +264,7 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Goes by a newer edition.
-    fn adopt(&self, Membership { charter, node }: Membership) {
+    pub(super) fn adopt(&self, Membership { charter, node }: Membership) {
         let charter = Arc::new(charter);
         *self.charter.write() = charter.clone();
         if charter.place(node).is_none() {

@@ -33,7 +33,9 @@ pub(crate) fn begin(options: &theirs::BeginOptions) -> node::BeginOptions {
     }
 }
 
-pub(super) fn kept(node::KeptUncertainty { limit, least, caught_up }: node::KeptUncertainty) -> theirs::KeptUncertainty {
+pub(super) fn kept(
+    node::KeptUncertainty { limit, least, caught_up }: node::KeptUncertainty,
+) -> theirs::KeptUncertainty {
     theirs::KeptUncertainty { limit, least, caught_up }
 }
 

@@ -22,6 +22,8 @@ pub enum Kind {
     Sleep,
     /// The machine comes back with an empty disk, if everything survives that.
     Wipe,
+    /// The machine loses power, and comes back with its disk as it was a while ago: a backup, or a disk that lost what it had synced.
+    GoBack,
     /// A machine and all others do not hear each other; half the time clients are cut off, too.
     Isolate,
     /// A machine does not hear another: one way.
@@ -171,6 +173,8 @@ impl Fault {
 pub enum Mend {
     /// The machine is started.
     Start(usize),
+    /// The machine loses power, if everything survives that it comes back empty, and comes back as it was when this began; and, where it is refused for that, empty after so many nanoseconds.
+    GoBack(usize, u64),
     /// The process that was told to stop in this life ends, if others have what it led, or it was looked at so many times; and is started again after
     /// so many nanoseconds.
     End(usize, u64, u64, u64),

@@ -24,6 +24,8 @@ pub struct Host<B, T> {
     pub clock: SimClock,
     /// Its disk.
     pub disk: FakeDisk,
+    /// What it held a while ago, if it is to go back to that.
+    pub before: Option<FakeDisk>,
     /// How fast that is.
     pub device: Device,
     /// Its cores.
@@ -56,6 +58,7 @@ impl<B, T> Host<B, T> {
         Host {
             clock,
             disk: FakeDisk::new(disk_seed),
+            before: None,
             device: Device::default(),
             cores: Cores::new(cores),
             body: None,

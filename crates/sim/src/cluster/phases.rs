@@ -162,9 +162,36 @@ impl<S: System> Cluster<S> {
         let (acts, notes) = (place.acts, place.notes);
         self.hosts[m].body = Some(body);
         self.say(&format!("m{m} starts"));
+        if self.system.is_refused(&self.bodies(), m) {
+            return Err(Failure(format!(
+                "m{m} is refused as one that has forgotten what it told, and its disk has kept all that was synced"
+            )));
+        }
         self.effects(m, acts, &notes);
         let first = self.rng.below(S::TICK_NS);
         self.agenda.after(first, Event::Tick(m, era));
+        Ok(())
+    }
+
+    /// A machine comes back as it was a while ago. Its peers were told of what it has lost: it is refused, and comes back empty, as the error says.
+    fn go_back(&mut self, m: usize, lasts_ns: u64) -> Result<(), Failure> {
+        let before = self.hosts[m].before.take().filter(|_| self.system.may_wipe(&self.bodies()));
+        let Some(before) = before else { return Ok(()) };
+        self.crash(m, true);
+        before.crash(Crash::LoseUnsynced);
+        self.hosts[m].disk = before;
+        self.system.goes_back(m);
+        self.probes.hit("a store went back");
+        let started = self.start(m);
+        let Err(Failure(why)) = started else { return started };
+        if !self.system.is_refused(&self.bodies(), m) {
+            return Err(Failure(why));
+        }
+        self.probes.hit("a store that had gone back was refused");
+        self.crash(m, true);
+        self.hosts[m].disk = FakeDisk::new(self.rng.draw());
+        self.system.wiped(m);
+        self.agenda.after(lasts_ns, Event::Mend(Mend::Start(m)));
         Ok(())
     }
 
@@ -241,6 +268,12 @@ impl<S: System> Cluster<S> {
                 self.system.wiped(m);
                 self.agenda.after(lasts_ns, Event::Mend(Mend::Start(m)));
             }
+            Kind::GoBack if awake && self.hosts[m].before.is_none() => {
+                self.happens(fault.kind, m, lasts_ns);
+                self.hosts[m].before = Some(self.hosts[m].disk.copy());
+                self.system.keep(m);
+                self.agenda.after(lasts_ns, Event::Mend(Mend::GoBack(m, lasts_ns)));
+            }
             Kind::Pause | Kind::Sleep if awake => {
                 self.happens(fault.kind, m, lasts_ns);
                 let (now_ns, host) = (self.agenda.now_ns(), &mut self.hosts[m]);
@@ -304,6 +337,7 @@ impl<S: System> Cluster<S> {
         let now_ns = self.agenda.now_ns();
         match mend {
             Mend::Start(m) => self.start(m)?,
+            Mend::GoBack(m, lasts_ns) => self.go_back(m, lasts_ns)?,
             Mend::End(m, era, lasts_ns, left) if self.hosts[m].era == era => {
                 let leads = self.hosts[m].body.as_ref().is_some_and(|body| self.system.leads(body));
                 if leads && left > 0 {
@@ -371,6 +405,7 @@ fn probe(kind: Kind) -> &'static str {
         Kind::Pause => "fault: a process was stopped",
         Kind::Sleep => "fault: a machine slept",
         Kind::Wipe => "fault: a machine came back empty",
+        Kind::GoBack => "fault: a machine was to go back",
         Kind::Isolate => "fault: a machine was cut off",
         Kind::Cut => "fault: a link was cut one way",
         Kind::Deaf => "fault: a machine heard nobody",

@@ -154,6 +154,19 @@ pub trait System {
     fn died(&mut self, machine: usize, body: Self::Body, true_ns: u64);
     /// The machine comes back with an empty disk.
     fn wiped(&mut self, machine: usize);
+    /// What a machine holds beside its disk is remembered, to go back to it.
+    fn keep(&mut self, machine: usize) {
+        let _ = machine;
+    }
+    /// The machine comes back with what was remembered.
+    fn goes_back(&mut self, machine: usize) {
+        let _ = machine;
+    }
+    /// Whether some of those that run would not hear what was just started on a machine, for what it has forgotten.
+    fn is_refused(&self, bodies: &[Option<&Self::Body>], machine: usize) -> bool {
+        let _ = (bodies, machine);
+        false
+    }
     /// Whether everything would survive if a machine came back with an empty disk.
     fn may_wipe(&self, bodies: &[Option<&Self::Body>]) -> bool;
     /// Whether it leads anything.

@@ -111,6 +111,8 @@ pub struct Nodes {
     pub(self) lives: Vec<u32>,
     /// What each machine's engine holds: it outlives a crash, like a disk does.
     pub(self) engines: Vec<Engine>,
+    /// What they held a while ago, to go back to it.
+    before: BTreeMap<usize, Engine>,
     pub(self) sessions: Vec<Vec<Session>>,
     /// What happened, for the judge.
     pub chronicle: Chronicle,
@@ -142,6 +144,7 @@ impl Nodes {
             acknowledged: BTreeMap::new(),
             lives: vec![0; machines],
             engines: (0..machines).map(|_| Engine::default()).collect(),
+            before: BTreeMap::new(),
             sessions: (0..machines).map(of).collect(),
             chronicle: Chronicle::new(bounds_hold),
             seed,
@@ -327,6 +330,23 @@ impl System for Nodes {
         drop(body);
         self.engines[machine].crash(0);
         self.loss.died(machine, true_ns);
+    }
+
+    fn keep(&mut self, machine: usize) {
+        self.before.insert(machine, Arc::new(self.engines[machine].copy()));
+    }
+
+    fn goes_back(&mut self, machine: usize) {
+        if let Some(engine) = self.before.remove(&machine) {
+            engine.crash(0);
+            self.engines[machine] = engine;
+        }
+    }
+
+    fn is_refused(&self, bodies: &[Option<&Body>], machine: usize) -> bool {
+        let Some(started) = bodies[machine] else { return false };
+        let (node, end) = (started.member.node(), started.member.began_after());
+        bodies.iter().flatten().any(|other| other.member.node() != node && other.member.heard_of(node) > end)
     }
 
     fn wiped(&mut self, machine: usize) {

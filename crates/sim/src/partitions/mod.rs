@@ -355,8 +355,13 @@ impl System for Partitions {
 /// # Errors
 /// The brain failed, or partitions have no leaders.
 pub fn measure(setup: Setup) -> Result<Outcome, Failure> {
+    measure_with(setup, None)
+}
+
+/// As [`measure`], with the switches of each member as `prepare` sets them.
+fn measure_with(setup: Setup, prepare: Option<fn(&Sabotage)>) -> Result<Outcome, Failure> {
     let mut rng = Rng::new(setup.seed);
-    let system = Partitions::new(setup, &mut rng);
+    let system = Partitions { prepare, ..Partitions::new(setup, &mut rng) };
     run(system, rng).map(|system| system.outcome)
 }
 

@@ -1,4 +1,4 @@
-use super::{Costs, Kind, Outcome, Protocol, Setup, Shape, judge, measure};
+use super::{Costs, Kind, Outcome, Protocol, Setup, Shape, judge, measure, measure_with};
 use crate::cluster::{Latency, Model};
 
 fn setup(protocol: Protocol, partitions: usize, shapes: Vec<Shape>) -> Setup {
@@ -137,14 +137,13 @@ fn reads_that_met_uncertain_versions_are_whole() {
     }
 }
 
-/// What cannot be read in one snapshot, as it is changed all the time, is tried as often as SQL tries a statement, and given up then.
-#[test]
-fn a_read_that_cannot_end_is_given_up() {
+/// Long reads among many writers, with a static offset: two partitions, twenty rounds.
+fn long_reads() -> Setup {
     let reads = Shape::ReadRounds { items: 8, block: 8, partitions: 2, rounds: 20 };
     let updates = Shape::Update { items: 8, writes: 1, partitions: 1 };
     let setup = setup(Protocol::Ratchet, 2, vec![reads, updates.clone(), updates.clone(), updates]);
     let model = Model { cores: 4, message_us: 5, sync_us: (60, 300), ..setup.model.clone() };
-    let setup = Setup {
+    Setup {
         consistency: node::Consistency::Hybrid,
         uncertainty: node::Uncertainty::Static(500_000),
         clients_each: 4,
@@ -152,8 +151,23 @@ fn a_read_that_cannot_end_is_given_up() {
         length_ns: 1_000_000_000,
         model,
         ..setup
-    };
-    let ended = measure(setup).unwrap().ended;
+    }
+}
+
+/// Who begins anew keeps what he knows of those that he has met: each of two partitions is in the way once, however much is written meanwhile (decision 213).
+#[test]
+fn each_partition_makes_a_read_begin_anew_at_most_once() {
+    let ended = measure(long_reads()).unwrap().ended;
+    let reads: Vec<_> = ended.iter().filter(|e| e.kind == Kind::Read).collect();
+    assert!(reads.len() > 20 && reads.iter().all(|e| e.committed), "{}", reads.len());
+    assert!(reads.iter().any(|e| e.uncertain.began_anew > 0));
+    assert!(reads.iter().all(|e| e.uncertain.met <= 2), "{reads:?}");
+}
+
+/// Who forgets it is tried as often as SQL tries a statement, and is given up then.
+#[test]
+fn a_read_that_begins_anew_as_if_for_the_first_time_is_given_up() {
+    let ended = measure_with(long_reads(), Some(|sabotage| sabotage.set_forget_uncertainty(true))).unwrap().ended;
     let given_up: Vec<_> = ended.iter().filter(|e| e.kind == Kind::Read && !e.committed).collect();
     assert!(!given_up.is_empty());
     assert!(given_up.iter().all(|e| e.uncertain.began_anew + 1 == super::session::ATTEMPTS_MAX), "{given_up:?}");

@@ -119,12 +119,7 @@ impl Session {
         done
     }
 
-    fn run_until_it_works(
-        &mut self,
-        portal: &mut Portal,
-        how: How,
-        out: &mut dyn Output,
-    ) -> Result<Outcome, SqlError> {
+    fn run_until_it_works(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let mark = out.mark();
         let repeatable = matches!(portal.state, PortalState::Ready);
         (self.met_conflict, self.waited_for_users) = (false, 0);

@@ -25,8 +25,8 @@ use sql::output::Mark;
 use sql::sequence::BLOCK_MIN;
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions, Committed, Interrupt, Isolation, LockMode, LockWait, Patience, ScanChunk,
-    ScanRequest, TxnStats,
+    Admin, AdminReply, BeginOptions, Committed, Interrupt, Isolation, KeptUncertainty, LockMode, LockWait, Patience,
+    ScanChunk, ScanRequest, TxnStats,
 };
 use sql::types::Value;
 use sql::{
@@ -109,6 +109,9 @@ struct Conflicts {
     deadlocks: AtomicUsize,
     /// Transactions begun.
     begun: AtomicUsize,
+    /// What transactions were told of earlier ones when they began, and how often a statement was begun once more.
+    kept: Mutex<Vec<Option<KeptUncertainty>>>,
+    repeated: AtomicUsize,
     /// Commits that come to be and are not acknowledged in time.
     unacknowledged: AtomicUsize,
     /// What is begun with a snapshot of its own takes one of 10 ms ago: `none`, where the clock was set back.
@@ -156,6 +159,8 @@ struct ConflictingTxn {
     past: bool,
     behind: bool,
     placed: bool,
+    /// It met what it could not move past.
+    met: bool,
     left: Arc<Conflicts>,
 }
 impl Kv for Conflicting {
@@ -163,10 +168,11 @@ impl Kv for Conflicting {
         self.left.begun.fetch_add(1, Ordering::Relaxed);
         let (interrupt, deadline) = (options.interrupt.clone(), options.deadline.clone());
         self.left.patience.lock().unwrap().push(Patience { interrupt, deadline });
+        self.left.kept.lock().unwrap().push(options.kept.clone());
         let (txn, past) = (self.kv.begin(options)?, options.as_of.is_some_and(|at| at <= self.here()));
         let behind =
             self.left.behind.load(Ordering::Relaxed) && options.isolation == Isolation::RepeatableRead && !past;
-        Ok(Box::new(ConflictingTxn { txn, past, behind, placed: true, left: self.left.clone() }))
+        Ok(Box::new(ConflictingTxn { txn, past, behind, placed: true, met: false, left: self.left.clone() }))
     }
     fn unique_id(&self) -> u64 {
         self.kv.unique_id()
@@ -217,7 +223,9 @@ impl Transaction for ConflictingTxn {
             return Err(KvError::Deadlock { circle: Vec::new() });
         }
         let locked = self.txn.lock_as(key, mode, wait)?;
-        fails(&self.left.locks).map(|()| locked)
+        let failed = fails(&self.left.locks);
+        self.met |= failed.is_err();
+        failed.map(|()| locked)
     }
     fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
         self.txn.hold(key, mode)
@@ -234,6 +242,14 @@ impl Transaction for ConflictingTxn {
     fn begin_statement(&mut self) -> Result<(), KvError> {
         self.placed = !self.left.doubts.load(Ordering::Relaxed);
         if self.placed { self.txn.begin_statement() } else { Ok(()) }
+    }
+    fn repeat_statement(&mut self) -> Result<(), KvError> {
+        self.left.repeated.fetch_add(1, Ordering::Relaxed);
+        self.begin_statement()
+    }
+    fn kept_uncertainty(&self) -> Option<KeptUncertainty> {
+        let at = self.txn.snapshot();
+        self.met.then(|| KeptUncertainty { limit: at, least: at, caught_up: vec![7] })
     }
     fn savepoint(&mut self) -> u32 {
         self.txn.savepoint()
@@ -272,6 +288,40 @@ fn conflicting() -> (Session, Arc<Conflicts>) {
     let mut a = session(&db);
     run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)");
     (a, left)
+}
+
+/// What is begun once more for a message knows what was uncertain to it; what is begun for the next one does not (decision 213).
+#[test]
+fn what_was_uncertain_is_kept_for_as_long_as_one_message_is_repeated() {
+    let (mut a, left) = conflicting();
+    let begun = |left: &Conflicts| -> Vec<bool> {
+        let all = std::mem::take(&mut *left.kept.lock().unwrap());
+        all.iter().map(|kept| kept.as_ref().is_some_and(|kept| kept.caught_up == [7])).collect()
+    };
+    begun(&left);
+    left.locks.store(2, Ordering::Relaxed);
+    run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1");
+    assert_eq!(begun(&left), [false, true, true]);
+    run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1");
+    assert_eq!(begun(&left), [false]);
+    // The first statement of a block begins anew with it.
+    left.locks.store(1, Ordering::Relaxed);
+    run(&mut a, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1");
+    run(&mut a, "COMMIT");
+    assert_eq!(begun(&left), [false, true]);
+    // In a block of READ COMMITTED it is the statement that begins once more, within its transaction.
+    run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED");
+    run(&mut a, "SELECT v FROM t WHERE id = 1");
+    assert_eq!(left.repeated.load(Ordering::Relaxed), 0);
+    left.locks.store(1, Ordering::Relaxed);
+    run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1");
+    let repeated = left.repeated.load(Ordering::Relaxed);
+    assert!(repeated > 0);
+    assert_eq!(run(&mut a, "SELECT v FROM t WHERE id = 1"), ["4"]);
+    assert_eq!(left.repeated.load(Ordering::Relaxed), repeated, "another message");
+    run(&mut a, "COMMIT");
+    assert_eq!(begun(&left), [false]);
 }
 
 /// Sequences, OIDs and bulk loads write in transactions of their own.

@@ -265,7 +265,8 @@ fn a_later_life_beside_a_slow_reader_of_the_earlier_one() {
 fn started_again(began_after: Option<u64>) -> (TestNode, TestNode) {
     let heard = Arc::new(AtomicU64::new(0));
     let told = heard.clone();
-    let options = Options { heard_of: Arc::new(move |node| if node == 2 { told.load(SeqCst) } else { 0 }), ..Options::default() };
+    let options =
+        Options { heard_of: Arc::new(move |node| if node == 2 { told.load(SeqCst) } else { 0 }), ..Options::default() };
     let (one, two) = (bind(), bind());
     let [one_addr, two_addr] = [&one, &two].map(|listener| listener.local_addr().unwrap().to_string());
     let one = TestNode::start_with(identity(1), one, vec![peer(2, &two_addr)], options);
@@ -287,9 +288,10 @@ fn a_later_life_that_has_forgotten_what_was_told() {
     let why = Refusal::Forgot { node: 2, known: 10, named: 9 };
     refused(&later, &one, why);
     later.send(1, 0, "of the past");
-    one.expect("who dials it refuses it as well", |e| {
-        matches!(e, Event::RefusedAtDial { by_this_node: true, refusal, .. } if *refusal == why)
-    });
+    one.expect(
+        "who dials it refuses it as well",
+        |e| matches!(e, Event::RefusedAtDial { by_this_node: true, refusal, .. } if *refusal == why),
+    );
     assert!(one.got.lock().unwrap().is_empty());
 }
 

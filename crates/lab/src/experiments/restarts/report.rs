@@ -31,7 +31,7 @@ impl Dimension {
                 x_log: true,
                 y_log: true,
                 text: "The number of updates a second is nearly the same at all points: what grows is the time between a transaction's begin and its last read, and what it reads. A read that meets an uncertain\n\
-                       version moves its snapshot up, unless something that it has read was changed since: then it begins anew, with an interval of then. With a static offset long reads do little else. What is 0 has no place on this axis.".into(),
+                       version moves its snapshot up, unless something that it has read was changed since: then it begins anew, and keeps its limit and what it knows of the nodes that it has met. What is 0 has no place on this axis.".into(),
             },
             Dimension::Contention => Shown {
                 heading: "Contention",
@@ -280,7 +280,7 @@ impl Numbers<'_> {
                 item,
                 document: "each node makes a transaction restart at most once".into(),
                 ours: format!(
-                    "with a static offset, of {nodes} nodes: most restarts between two begins of a read {}; a read whose snapshot cannot move begins anew with a new interval, {} times per 1000 reads",
+                    "with a static offset, of {nodes} nodes: most restarts between two begins of a read {}; a read whose snapshot cannot move begins anew, with the limit that it had, {} times per 1000 reads",
                     together(at_once.iter().map(|most| format!("{most:.0}"))),
                     together(anew.iter().map(|anew| format!("{anew:.0}")))
                 ),
