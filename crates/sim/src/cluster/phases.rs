@@ -175,15 +175,17 @@ impl<S: System> Cluster<S> {
 
     /// A machine comes back as it was a while ago. Its peers were told of what it has lost: it is refused, and comes back empty, as the error says.
     fn go_back(&mut self, m: usize, lasts_ns: u64) -> Result<(), Failure> {
-        let before = self.hosts[m].before.take().filter(|_| self.system.may_wipe(&self.bodies()));
-        let Some(before) = before else { return Ok(()) };
+        let before = self.hosts[m].before.take();
+        let Some(before) = before.filter(|_| !self.draining && self.system.may_wipe(&self.bodies())) else {
+            return Ok(());
+        };
         self.crash(m, true);
         before.crash(Crash::LoseUnsynced);
         self.hosts[m].disk = before;
         self.system.goes_back(m);
         self.probes.hit("a store went back");
         let started = self.start(m);
-        let Err(Failure(why)) = started else { return started };
+        let Err(Failure(why)) = started else { return Ok(()) };
         if !self.system.is_refused(&self.bodies(), m) {
             return Err(Failure(why));
         }
@@ -265,6 +267,7 @@ impl<S: System> Cluster<S> {
                 self.happens(fault.kind, m, lasts_ns);
                 self.crash(m, true);
                 self.hosts[m].disk = FakeDisk::new(self.rng.draw());
+                self.hosts[m].before = None;
                 self.system.wiped(m);
                 self.agenda.after(lasts_ns, Event::Mend(Mend::Start(m)));
             }
