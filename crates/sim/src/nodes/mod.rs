@@ -333,7 +333,7 @@ impl System for Nodes {
     }
 
     fn keep(&mut self, machine: usize) {
-        self.before.insert(machine, Arc::new(self.engines[machine].copy()));
+        self.before.insert(machine, Engine::new(self.engines[machine].copy()));
     }
 
     fn goes_back(&mut self, machine: usize) {
