@@ -42,6 +42,8 @@ use store::{Engine, StoreError};
 
 /// Records proposed and not yet applied, at most; beyond it commits are refused, which only a stuck disk brings about.
 pub const QUEUE_MAX: usize = 65_536;
+/// A batch begins with as much memory as the last one took, up to so many bytes: what grows from nothing is copied each time that it doubles.
+const BATCH_BYTES_READY_MAX: usize = 64 << 10;
 /// Outcomes that every participant has are forgotten in groups of this many, or at the next tick.
 pub(crate) const FORGET_GROUP: usize = 64;
 
@@ -311,6 +313,8 @@ impl<E: Engine> Core<E> {
         spare.clear();
         std::mem::swap(spare, &mut self.batch);
         if !spare.is_empty() {
+            // Who wrote the last one gave its bytes away.
+            self.batch.bytes.reserve(spare.bytes.len().min(BATCH_BYTES_READY_MAX));
             self.shared.counters.log_batches.one();
         }
     }

@@ -447,7 +447,11 @@ impl LockTable {
             self.give_back(txn, met, wakeups);
         }
         let Some(owner) = self.owners.get_mut(&txn) else { return };
-        let taken = owner.taken.split_off(mark.min(owner.taken.len()));
+        let taken = match mark {
+            // All of it is not copied.
+            0 => std::mem::take(&mut owner.taken),
+            mark => owner.taken.split_off(mark.min(owner.taken.len())),
+        };
         self.give_back(txn, taken, wakeups);
     }
 

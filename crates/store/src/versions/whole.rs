@@ -136,6 +136,9 @@ impl Wholes {
 
     /// The newest version of a key in `(lo, hi]`, tombstones included.
     pub fn newest_of(&self, key: &[u8], lo: Timestamp, hi: Timestamp) -> Option<Version> {
+        if self.is_empty() {
+            return None;
+        }
         let within = |whole: &Arc<Whole>| whole.ts > lo && whole.ts <= hi;
         self.all().iter().filter(|whole| within(whole)).filter_map(|whole| whole.get(key)).max_by_key(|found| found.ts)
     }
