@@ -34,6 +34,8 @@ struct News {
     start: u64,
     /// A life, and what that drew, which said itself that it was a copy's: it is not heard again.
     disowned: Option<(u64, u64)>,
+    /// Such a one was heard here: what is known of the node's log is that one's word.
+    told_by_copy: bool,
     /// The versions of the cluster that it knows.
     knows: Option<RangeInclusive<u16>>,
     lanes_up: usize,
@@ -81,6 +83,7 @@ impl PeerState {
             seen: None,
             start: 0,
             disowned: None,
+            told_by_copy: false,
             knows: None,
             lanes_up: 0,
             up: false,
@@ -327,13 +330,13 @@ impl Hub {
     }
 
     /// Whether a life that is new here has all that an earlier one has told of. Of one that was seen before nothing is asked: it has told of what it wrote since. Nor where a copy
-    /// was heard in the node's place: what was told was that one's.
+    /// was heard in the node's place: what was told was that one's. (One that said so and was refused from the first has told nothing: the next copy is asked as it was.)
     fn judge_log(&self, peer: &PeerState, (life, start): (u64, u64), began_after: Option<u64>) -> Result<(), Refusal> {
         let heard = (self.options.heard_of)(peer.node);
         let news = peer.news.lock();
         let is_seen = news.seen.as_ref().is_some_and(|(seen, _)| *seen == life) && news.start == start;
         match began_after {
-            Some(end) if end < heard && !is_seen && news.disowned.is_none() => {
+            Some(end) if end < heard && !is_seen && !news.told_by_copy => {
                 Err(Refusal::Forgot { node: peer.node, known: heard, named: end })
             }
             _ => Ok(()),
@@ -395,6 +398,7 @@ impl Hub {
         let was_seen = news.start == start && news.seen.as_ref().is_some_and(|(seen, _)| *seen == life);
         if was_seen {
             (news.seen, news.start) = (None, 0);
+            news.told_by_copy = true;
         }
         drop(news);
         if was_seen {

@@ -99,7 +99,7 @@ pub fn copied(dir: &Path) -> Result<Option<String>, String> {
     let Some(text) = read(&path)? else { return Ok(None) };
     if let Some(told) = text.strip_prefix(FORGOT) {
         return Ok(Some(format!(
-            "the store {} has lost what its node acknowledged: {}. It is an old copy of the node's store, or its disk lost what it had synced. Start the node on an empty --store to join anew, as another node, and decommission the old one; or, if so many of the others are gone for good that this is the best that is left, and what was acknowledged since may be lost: stop them, and remove the file {}",
+            "the store {} has lost what its node acknowledged: {}. It is an old copy of the node's store, or its disk lost what it had synced, or a copy was heard in its place. Start the node on an empty --store to join anew, as another node, and decommission the old one; or, if so many of the others are gone for good that this is the best that is left, and what was acknowledged since may be lost: stop them, and remove the file {}",
             dir.display(),
             told.trim(),
             path.display()

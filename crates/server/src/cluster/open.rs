@@ -98,8 +98,11 @@ impl<E: Engine> ClusterNode<E> {
         });
         // Before the first write is let in.
         space::tell_room(&inner, Room::is_full(inner.member.versions(), inner.journal.log()));
+        // A peer may refuse it before it is known here that it is connected, and says so once.
+        let judging = inner.judging.lock();
         let transport = connect(&inner, listener)?;
         let _ = inner.transport.set(transport);
+        drop(judging);
         inner.see_to(inner.member.drain(&inner.clock.read()));
         journal::lead(&*inner);
         let mut threads = Vec::new();

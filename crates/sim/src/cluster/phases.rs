@@ -176,7 +176,9 @@ impl<S: System> Cluster<S> {
     /// A machine comes back as it was a while ago. Its peers were told of what it has lost: it is refused, and comes back empty, as the error says.
     fn go_back(&mut self, m: usize, lasts_ns: u64) -> Result<(), Failure> {
         let before = self.hosts[m].before.take();
-        let Some(before) = before.filter(|_| !self.draining && self.system.may_wipe(&self.bodies())) else {
+        // On a full disk it would not start at all.
+        let may_start = !self.draining && self.hosts[m].full == 0;
+        let Some(before) = before.filter(|_| may_start && self.system.may_wipe(&self.bodies())) else {
             return Ok(());
         };
         self.crash(m, true);

@@ -29,6 +29,7 @@ impl Session {
             read_only: true,
             isolation: Isolation::ReadCommitted,
             as_of: None,
+            kept: None,
             ..self.begin_options(None)
         };
         let mut txn = self.db.kv.begin(&options)?;

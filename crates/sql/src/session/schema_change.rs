@@ -12,7 +12,7 @@ use crate::ddl::{
 };
 use crate::output::Output;
 use crate::syntax::{AlterAction, Ddl, DefaultOf, Name, ObjectKind, TableConstraint, TableConstraintKind};
-use crate::transaction::Isolation;
+use crate::transaction::{BeginOptions, Isolation};
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -144,9 +144,14 @@ impl Session {
         Ok(can && (self.met_conflict || !validates && active.txn.with(|t| is_large(t, table))?))
     }
 
+    /// How the transactions of a change begin that takes several. They see what others did meanwhile, so nothing is kept of what the statement knew of uncertainty.
+    fn options_of_steps(&self) -> BeginOptions {
+        BeginOptions { kept: None, ..self.begin_options(None) }
+    }
+
     /// Does it; the session's transaction ends before.
     pub(super) fn run_alone(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
-        let (statement, options) = (self.statement_context(Vec::new())?, self.begin_options(None));
+        let (statement, options) = (self.statement_context(Vec::new())?, self.options_of_steps());
         self.drop_active();
         let notices = alter_exclusively(&self.db, &self.database, &statement, options, ddl)?;
         together(notices).iter().for_each(|notice| self.tell(notice, out));
@@ -163,7 +168,7 @@ impl Session {
 
     /// Does it; the session's transaction ends before.
     pub(super) fn run_online(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
-        let (statement, options) = (self.statement_context(Vec::new())?, self.begin_options(None));
+        let (statement, options) = (self.statement_context(Vec::new())?, self.options_of_steps());
         self.drop_active();
         let (db, database) = (&self.db, &self.database);
         let (tag, notices) = match ddl {

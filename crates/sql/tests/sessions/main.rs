@@ -4,6 +4,7 @@ mod ahead;
 mod catalog;
 mod checks;
 mod choice;
+mod conflicting;
 mod cursors;
 mod defaults;
 mod ended;
@@ -19,6 +20,7 @@ mod unreached;
 mod watched;
 mod wide;
 
+use conflicting::{Conflicting, ConflictingTxn, Conflicts, conflicting};
 use sql::catalog::oid::BLOCK;
 use sql::context::EvalSettings;
 use sql::output::Mark;
@@ -96,198 +98,6 @@ fn state_of(session: &mut Session, sql: &str) -> String {
         Ok(()) => "00000".into(),
         Err(e) => e.state.as_str().into(),
     }
-}
-
-/// How many calls are still to fail as if another transaction had come first, and what was begun.
-#[derive(Default)]
-struct Conflicts {
-    /// Commits with writes.
-    commits: AtomicUsize,
-    /// Locks, which are taken nevertheless: what was read had changed.
-    locks: AtomicUsize,
-    /// Locks that are refused to break a deadlock.
-    deadlocks: AtomicUsize,
-    /// Transactions begun.
-    begun: AtomicUsize,
-    /// What transactions were told of earlier ones when they began, and how often a statement was begun once more.
-    kept: Mutex<Vec<Option<KeptUncertainty>>>,
-    repeated: AtomicUsize,
-    /// Commits that come to be and are not acknowledged in time.
-    unacknowledged: AtomicUsize,
-    /// What is begun with a snapshot of its own takes one of 10 ms ago: `none`, where the clock was set back.
-    behind: AtomicBool,
-    /// The clock is in doubt: the snapshot of a statement is taken by the first that it reads.
-    doubts: AtomicBool,
-    /// No range of the present answers.
-    lost: AtomicBool,
-    /// Snapshots are read that are at least so old, microseconds: it is all that is here.
-    here_age_us: AtomicU64,
-    /// Keys that were asked for.
-    asked: AtomicUsize,
-    /// Those for which nobody waits long.
-    hasty: AtomicUsize,
-    /// What ends the waits of the transactions begun.
-    patience: Mutex<Vec<Patience>>,
-}
-
-/// Whether a call fails, one time less.
-fn fails(left: &AtomicUsize) -> Result<(), KvError> {
-    match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
-        Ok(_) => Err(KvError::Restart { reason: "somebody came first".into(), key: None }),
-        Err(_) => Ok(()),
-    }
-}
-
-impl Conflicts {
-    /// What a key that is to be read gets.
-    fn reached(&self, key: &[u8], past: bool) -> Result<(), KvError> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        let lost = self.lost.load(Ordering::Relaxed) && !past;
-        let error =
-            || KvError::Unavailable { key: Some(bytes::Bytes::copy_from_slice(key)), told: "nobody answers".into() };
-        if lost { Err(error()) } else { Ok(()) }
-    }
-}
-
-/// A database with conflicts.
-struct Conflicting {
-    kv: MemoryKv,
-    left: Arc<Conflicts>,
-}
-struct ConflictingTxn {
-    txn: Box<dyn Transaction>,
-    past: bool,
-    behind: bool,
-    placed: bool,
-    /// It met what it could not move past.
-    met: bool,
-    left: Arc<Conflicts>,
-}
-impl Kv for Conflicting {
-    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
-        self.left.begun.fetch_add(1, Ordering::Relaxed);
-        let (interrupt, deadline) = (options.interrupt.clone(), options.deadline.clone());
-        self.left.patience.lock().unwrap().push(Patience { interrupt, deadline });
-        self.left.kept.lock().unwrap().push(options.kept.clone());
-        let (txn, past) = (self.kv.begin(options)?, options.as_of.is_some_and(|at| at <= self.here()));
-        let behind =
-            self.left.behind.load(Ordering::Relaxed) && options.isolation == Isolation::RepeatableRead && !past;
-        Ok(Box::new(ConflictingTxn { txn, past, behind, placed: true, met: false, left: self.left.clone() }))
-    }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
-    fn freshest(&self, least: clock::Timestamp) -> clock::Timestamp {
-        self.here().min(self.kv.ago(0)).max(least)
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
-    }
-}
-impl Transaction for ConflictingTxn {
-    fn snapshot(&self) -> clock::Timestamp {
-        let snapshot = self.txn.snapshot();
-        let back_us = if self.behind { 10_000 } else { 0 };
-        clock::Timestamp::new(snapshot.physical_us() - back_us, snapshot.logical())
-    }
-    fn has_snapshot(&self) -> bool {
-        self.placed
-    }
-    fn get(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
-        self.reach(key)?;
-        self.txn.get(key)
-    }
-    fn observe_hastily(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
-        self.left.hasty.fetch_add(1, Ordering::Relaxed);
-        self.observe(key)
-    }
-    fn get_certified(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
-        self.reach(key)?;
-        self.txn.get_certified(key)
-    }
-    fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
-        self.reach(&request.span.start)?;
-        self.txn.scan(request)
-    }
-    fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
-        self.txn.scan_certified(request)
-    }
-    fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
-        if fails(&self.left.deadlocks).is_err() {
-            return Err(KvError::Deadlock { circle: Vec::new() });
-        }
-        let locked = self.txn.lock_as(key, mode, wait)?;
-        let failed = fails(&self.left.locks);
-        self.met |= failed.is_err();
-        failed.map(|()| locked)
-    }
-    fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
-        self.txn.hold(key, mode)
-    }
-    fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
-        self.txn.present(key)
-    }
-    fn put(&mut self, key: bytes::Bytes, value: bytes::Bytes) -> Result<(), KvError> {
-        self.txn.put(key, value)
-    }
-    fn delete(&mut self, key: bytes::Bytes) -> Result<(), KvError> {
-        self.txn.delete(key)
-    }
-    fn begin_statement(&mut self) -> Result<(), KvError> {
-        self.placed = !self.left.doubts.load(Ordering::Relaxed);
-        if self.placed { self.txn.begin_statement() } else { Ok(()) }
-    }
-    fn repeat_statement(&mut self) -> Result<(), KvError> {
-        self.left.repeated.fetch_add(1, Ordering::Relaxed);
-        self.begin_statement()
-    }
-    fn kept_uncertainty(&self) -> Option<KeptUncertainty> {
-        let at = self.txn.snapshot();
-        self.met.then(|| KeptUncertainty { limit: at, least: at, caught_up: vec![7] })
-    }
-    fn savepoint(&mut self) -> u32 {
-        self.txn.savepoint()
-    }
-    fn rollback_to(&mut self, savepoint: u32) {
-        self.txn.rollback_to(savepoint);
-    }
-    fn release_since(&mut self, savepoint: u32) {
-        self.txn.release_since(savepoint);
-    }
-    fn has_writes(&self) -> bool {
-        self.txn.has_writes()
-    }
-    fn commit(&mut self) -> Result<Committed, KvError> {
-        if self.txn.has_writes()
-            && let Err(error) = fails(&self.left.commits)
-        {
-            self.txn.rollback();
-            return Err(error);
-        }
-        let late = self.txn.has_writes() && fails(&self.left.unacknowledged).is_err();
-        let committed = self.txn.commit()?;
-        if late { Err(KvError::Unacknowledged("the transaction has committed".into())) } else { Ok(committed) }
-    }
-    fn rollback(&mut self) {
-        self.txn.rollback();
-    }
-    fn stats(&self) -> TxnStats {
-        self.txn.stats()
-    }
-}
-
-fn conflicting() -> (Session, Arc<Conflicts>) {
-    let left = Arc::new(Conflicts::default());
-    let db = open(Conflicting { kv: MemoryKv::new(), left: left.clone() });
-    let mut a = session(&db);
-    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)");
-    (a, left)
 }
 
 /// What is begun once more for a message knows what was uncertain to it; what is begun for the next one does not (decision 213).

@@ -281,7 +281,7 @@ fn started_again(began_after: Option<u64>) -> (TestNode, TestNode) {
     (one, later)
 }
 
-/// 0218: an old copy of a store, or a disk that lost what it had synced.
+/// 0218: an old copy of a store, or a disk that lost what it had synced. One that says so has told nothing here: the next copy is refused as well.
 #[test]
 fn a_later_life_that_has_forgotten_what_was_told() {
     let (one, later) = started_again(Some(9));
@@ -293,6 +293,30 @@ fn a_later_life_that_has_forgotten_what_was_told() {
         |e| matches!(e, Event::RefusedAtDial { by_this_node: true, refusal, .. } if *refusal == why),
     );
     assert!(one.got.lock().unwrap().is_empty());
+    assert!(!one.transport.disown(2, store_of(2), 2, 0xb), "it was never heard");
+    let addr = later.addr.clone();
+    drop(later);
+    let again = Identity { incarnation: 2, start: 0xc, began_after: Some(9), ..identity(2) };
+    let again = TestNode::start(again, bind_again(&addr), vec![peer(1, &one.addr)]);
+    refused(&again, &one, why);
+    again.send(1, 0, "of the past");
+    assert!(one.got.lock().unwrap().is_empty());
+}
+
+/// A copy was heard in the node's place, and has said so: what was told was that one's, and the node itself is heard.
+#[test]
+fn what_a_copy_has_told_is_not_asked_of_the_node() {
+    let (one, copy) = started_again(Some(10));
+    one.wait_up(2);
+    let addr = copy.addr.clone();
+    assert!(one.transport.disown(2, store_of(2), 2, 0xb));
+    drop(copy);
+    let node = Identity { incarnation: 1, start: 0xd, began_after: Some(9), ..identity(2) };
+    let node = TestNode::start(node, bind_again(&addr), vec![peer(1, &one.addr)]);
+    until("it is heard", || {
+        node.send(1, 0, "here");
+        one.got.lock().unwrap().iter().any(|p| p.bytes == "here")
+    });
 }
 
 #[test]

@@ -169,6 +169,11 @@ impl<E: Engine> Transaction<E> {
         }
     }
 
+    /// Whoever begins anew from here on begins as if for the first time.
+    pub(super) fn forget_uncertainty(&mut self) {
+        self.kept = None;
+    }
+
     fn uncertainty(&self, least: Timestamp) -> KeptUncertainty {
         let caught_up = self.caught_up.iter().map(|node| node.0).collect();
         KeptUncertainty { limit: self.limit, least: least.max(self.snapshot), caught_up }

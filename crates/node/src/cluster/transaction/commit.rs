@@ -23,6 +23,8 @@ impl<E: Engine> Transaction<E> {
     /// An error says that nothing happened, and will not, but for [`TxnError::CommitUnknown`] and [`TxnError::Unacknowledged`].
     pub fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp> {
         if self.reply.is_none() {
+            // Who refuses a commit does not say what it has stamped.
+            self.forget_uncertainty();
             if self.draft.buffer.is_empty() {
                 self.member.counters().txn_commits_readonly.one();
                 self.end();
