@@ -291,11 +291,6 @@ fn of_nodes() -> Vec<Control> {
     vec![
         nodes("skip rule one", |s| s.set_skip_rule_one(true)).shows_in(at, 3, &[ShownEarly]),
         nodes("skip uncertainty", |s| s.set_skip_uncertainty(true)).shows_in(at, 10, &[StaleRead]),
-        nodes("keep uncertainty for the next statement", |s| s.set_keep_uncertainty(true)).shows_in(
-            at,
-            10,
-            &[StaleRead],
-        ),
         nodes("stamp by the middle, and do not wait", |s| {
             s.set_stamp_by_the_middle(true);
             s.set_skip_rule_one(true);
@@ -356,6 +351,12 @@ fn rare() -> Vec<Control> {
             "fast/nodes-alone",
             30,
             &[Anomaly::Diverged],
+        ),
+        // Of the first hundred seeds 67 shows it; `node`'s `anew.rs` shows it each time.
+        nodes("keep uncertainty for the next statement", |s| s.set_keep_uncertainty(true)).shows_in(
+            "fast/nodes",
+            100,
+            &[Anomaly::StaleRead],
         ),
         nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes-move", 40, &[Anomaly::StaleRead]),
         nodes("closed is resolved", |s| s.set_closed_is_resolved(true)).shows_in(
