@@ -41,6 +41,10 @@ switches! {
     skip_write_certification: set_skip_write_certification,
     /// What was asked for ahead counts whatever the snapshot is by now.
     ahead_at_any_snapshot: set_ahead_at_any_snapshot,
+    /// Who promises nothing takes a chunk that was asked ahead though it says only that something is uncertain.
+    peek_at_what_is_uncertain: set_peek_at_what_is_uncertain,
+    /// As `ahead_at_any_snapshot`, of spans.
+    spans_at_any_snapshot: set_spans_at_any_snapshot,
     /// Commits are acknowledged when they are proposed.
     ack_before_durable: set_ack_before_durable,
     /// Readers do not wait for writes in flight.

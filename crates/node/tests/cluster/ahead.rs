@@ -1,10 +1,10 @@
 //! What is asked for before it is waited for: many keys for one round trip, and nothing that would not be so without.
 
 use super::client::{Txn, pairs, set, value};
-use super::world::{Env, World, founding, key};
+use super::world::{Env, Prepare, World, founding, key};
 use bytes::Bytes;
 use node::cluster::{SpanAhead, VERSION_MIN};
-use node::{LockMode, RangeId, TxnError};
+use node::{BeginOptions, Consistency, LockMode, RangeId, TxnError, Uncertainty};
 use std::task::Waker;
 
 const KEYS: usize = 20;
@@ -21,7 +21,11 @@ fn keys(names: &[String]) -> Vec<Bytes> {
 
 /// Two ranges, with values in both, and a node that leads neither.
 fn world(version: u16) -> (World, u32) {
-    let mut world = World::of_version(version, 1, 3, founding(&["", "k10"], &[1, 2, 3]), |_| {});
+    prepared(version, |_| {})
+}
+
+fn prepared(version: u16, prepare: Prepare) -> (World, u32) {
+    let mut world = World::of_version(version, 1, 3, founding(&["", "k10"], &[1, 2, 3]), prepare);
     let leaders = [world.await_leader(1), world.await_leader(2)];
     let far = (1..=3).find(|node| !leaders.contains(node)).expect("one of three leads none of two");
     let all = names().into_iter().map(|name| (name.clone(), format!("{name} 0"))).collect();
@@ -160,6 +164,43 @@ fn no_lock_is_taken_behind_one_that_is_waited_for() {
     assert_eq!(free(&mut world, "k11"), Ok(true), "they are given back with all others");
 }
 
+/// What several tables have for one statement is said one after the other, and locked when its turn comes.
+#[test]
+fn what_is_to_be_locked_is_not_forgotten_for_more() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let sent = world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        lock_ahead(&mut txn, &["k00", "k01", "k02"]);
+        lock_ahead(&mut txn, &["k11", "k12", "k13"]);
+        let sent = env.member.counters().requests_sent.get();
+        for name in ["k00", "k11", "k01", "k12", "k02", "k13"] {
+            assert!(txn.lock(name).await.unwrap());
+        }
+        env.member.counters().requests_sent.get() - sent
+    });
+    assert_eq!(sent, 2, "one for each range");
+}
+
+/// What is asked for next pushes out keys that nobody read, but no spans.
+#[test]
+fn spans_are_not_forgotten_for_keys() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let (values, sent) = world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        let span = |span| SpanAhead { span, reverse: false, rows: 10 };
+        let asked: Vec<SpanAhead> = spans().into_iter().map(span).collect();
+        assert!(txn.txn.scan_ahead(&env.now(), &asked[..1], Waker::noop()).unwrap());
+        let many = |from| (from..from + 1000).map(|n| key(&format!("x{n}"))).collect::<Vec<_>>();
+        read_ahead(&mut txn, &many(1000));
+        read_ahead(&mut txn, &many(2000));
+        let sent = env.member.counters().requests_sent.get();
+        let first = spans().swap_remove(0);
+        let chunk = std::future::poll_fn(|cx| txn.txn.scan(&env.now(), &first, false, 10, false, cx.waker())).await;
+        (chunk.unwrap().rows.len(), env.member.counters().requests_sent.get() - sent)
+    });
+    assert_eq!((values, sent), (4, 0));
+}
+
 /// A lock that was given back to a savepoint is asked for anew.
 #[test]
 fn locks_that_were_given_back_are_not_taken_to_be_held() {
@@ -259,4 +300,80 @@ fn only_what_was_scanned_is_certified() {
         let committed = world.ask(far, async move |_| begun.commit().await);
         assert_eq!(matches!(committed, Err(TxnError::Restart { .. })), refused, "{other}: {committed:?}");
     }
+}
+
+/// What is scanned when a lock has moved the snapshot.
+fn scanned_behind_a_lock(prepare: Prepare) -> Vec<Bytes> {
+    let (mut world, far) = prepared(node::cluster::VERSION_MAX, prepare);
+    let mut begun = world.ask(far, async move |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        let span = |span| SpanAhead { span, reverse: false, rows: 10 };
+        let asked: Vec<SpanAhead> = spans().into_iter().map(span).collect();
+        assert!(txn.txn.scan_ahead(&env.now(), &asked, Waker::noop()).unwrap());
+        txn
+    });
+    world.run(50_000);
+    world.ask(far, async move |env| set(env, pairs(&[("k03", "newer")])).await);
+    begun.env = world.env(far);
+    world.ask(far, async move |_| {
+        assert!(begun.lock("k03").await.unwrap());
+        let first = spans().swap_remove(0);
+        let chunk = std::future::poll_fn(|cx| begun.txn.scan(&begun.env.now(), &first, false, 10, false, cx.waker()));
+        chunk.await.unwrap().rows.into_iter().map(|(_, value)| value).collect()
+    })
+}
+
+/// `node::cluster::transaction::spans_ahead`, invariant 1.
+#[test]
+fn what_was_scanned_ahead_is_forgotten_when_the_snapshot_moves() {
+    let values = |last| ["k00 0", "k01 0", "k02 0", last].map(key);
+    assert_eq!(scanned_behind_a_lock(|_| {}), values("newer"));
+    let stale = scanned_behind_a_lock(|sabotage| sabotage.set_spans_at_any_snapshot(true));
+    assert_eq!(stale, values("k03 0"), "what was asked for at another snapshot");
+}
+
+/// What was asked ahead says only that something is uncertain; who promises nothing does not move for that, so it asks.
+#[test]
+fn a_look_that_promises_nothing_ends_where_what_was_read_has_changed() {
+    peek_beside_a_change(|_| {});
+}
+
+/// The control.
+#[test]
+#[should_panic(expected = "waits for ever")]
+fn a_look_that_promises_nothing_does_not_end_by_what_was_asked_for_others() {
+    peek_beside_a_change(|sabotage| sabotage.set_peek_at_what_is_uncertain(true));
+}
+
+fn peek_beside_a_change(prepare: Prepare) {
+    let (mut world, far) = prepared(node::cluster::VERSION_MAX, prepare);
+    world.run(1_000_000);
+    let mut begun = world.ask(far, async move |env| {
+        let uncertainty = Uncertainty::Static(500_000);
+        let options = BeginOptions { consistency: Consistency::Hybrid, uncertainty, ..BeginOptions::default() };
+        let mut txn = Txn::with(&env, options).unwrap();
+        assert_eq!(txn.get("k01").await.unwrap().as_deref(), Some("k01 0"));
+        txn
+    });
+    // At once, what was read and what is scanned next.
+    let at = world.ask(far, async move |env| set(env, pairs(&[("k01", "theirs"), ("k05", "theirs")])).await);
+    begun.env = world.env(far);
+    let snapshot = begun.txn.snapshot();
+    assert!(snapshot < at);
+    let (begun, values) = world.ask(far, async move |env| {
+        let span = spans().swap_remove(1);
+        let asked = SpanAhead { span: span.clone(), reverse: false, rows: 10 };
+        assert!(begun.txn.scan_ahead(&env.now(), &[asked], Waker::noop()).unwrap());
+        let seen = std::future::poll_fn(|cx| begun.txn.peek_scan(&begun.env.now(), &span, false, 10, cx.waker())).await;
+        let values: Vec<Bytes> = seen.unwrap().rows.into_iter().map(|(_, value)| value).collect();
+        (begun, values)
+    });
+    assert_eq!(values, ["k04 0", "k05 0", "k06 0", "k07 0"].map(key));
+    assert_eq!(begun.txn.snapshot(), snapshot);
+    // Else nothing was uncertain.
+    let refused = world.ask(far, async move |_| {
+        let mut begun = begun;
+        begun.scan("k04", "k08", false).await
+    });
+    assert!(matches!(refused, Err(TxnError::Restart { .. })), "{refused:?}");
 }

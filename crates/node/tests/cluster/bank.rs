@@ -2,7 +2,7 @@
 
 use super::client::{Txn, value};
 use super::world::{Env, Rng, Weather, World, founding, key};
-use node::cluster::{LogLimits, STAGED_US};
+use node::cluster::{LogLimits, STAGED_US, SpanAhead};
 use node::{BeginOptions, Consistency, Isolation, LockMode, RangeId, TxnError};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,8 +75,15 @@ async fn audit(env: &Env, rng: &mut Rng, notes: &Shared) -> Result<(), TxnError>
     let mut txn = Txn::with(env, BeginOptions { read_only: rng.percent(50), ..options(rng) })?;
     let mut rows = Vec::new();
     match rng.below(3) {
-        0 => rows = txn.scan("a", "q", false).await?,
-        1 => rows = txn.scan("a", "q", true).await?,
+        direction @ 0..2 => {
+            let reverse = direction == 1;
+            if rng.percent(50) {
+                let part = |from, to| SpanAhead { span: key(from)..key(to), reverse, rows: 2 };
+                let parts = [part("a", "h"), part("h", "p"), part("p", "q")];
+                txn.txn.scan_ahead(&env.now(), &parts, Waker::noop())?;
+            }
+            rows = txn.scan("a", "q", reverse).await?;
+        }
         _ => {
             if rng.percent(50) {
                 let all: Vec<_> = (0..ACCOUNTS).map(|n| key(&account(n))).collect();

@@ -31,6 +31,12 @@ fn answers_that_were_asked_for_at_another_snapshot_are_noticed() {
     is_caught("ahead_at_any_snapshot", 20, |sabotage| sabotage.set_ahead_at_any_snapshot(true));
 }
 
+/// `node::cluster::transaction::spans_ahead`, invariant 1.
+#[test]
+fn chunks_that_were_asked_for_at_another_snapshot_are_noticed() {
+    is_caught("spans_at_any_snapshot", 20, |sabotage| sabotage.set_spans_at_any_snapshot(true));
+}
+
 #[test]
 fn commits_that_are_acknowledged_before_they_are_durable_are_noticed() {
     is_caught("ack_before_durable", 10, |sabotage| sabotage.set_ack_before_durable(true));

@@ -106,12 +106,16 @@ impl Ahead {
 
     /// Forgets what was to be read.
     fn clear_reads<E: Engine>(&mut self, core: &mut Core<E>) {
+        self.clear_keys(core);
+        self.spans.clear(core);
+        self.look = None;
+    }
+
+    fn clear_keys<E: Engine>(&mut self, core: &mut Core<E>) {
         std::mem::take(&mut self.open).into_keys().for_each(|call| core.cancel(call));
         self.asked.clear();
         self.found.clear();
         self.found_bytes = 0;
-        self.spans.clear(core);
-        self.look = None;
     }
 
     /// Forgets what was read.
@@ -122,11 +126,14 @@ impl Ahead {
 
     /// Is about to ask for so many keys with this look: what is known by another one goes, and what there is no room for.
     pub(super) fn prepare<E: Engine>(&mut self, look: Look, keys: usize, core: &mut Core<E>) {
-        if self.look == Some(look) && self.len() + keys > KEYS_MAX {
+        if self.look != Some(look) {
+            self.clear_reads(core);
+        }
+        if self.len() + keys > KEYS_MAX {
             self.drop_taken();
         }
-        if self.look != Some(look) || self.len() + keys > KEYS_MAX {
-            self.clear_reads(core);
+        if self.len() + keys > KEYS_MAX {
+            self.clear_keys(core);
         }
         self.look = Some(look);
     }
@@ -237,7 +244,8 @@ impl<E: Engine> Transaction<E> {
         Poll::Ready(told)
     }
 
-    /// These keys are about to be locked, in this order and mode, by [`Transaction::lock`] or [`Transaction::hold`]: see the module.
+    /// These keys are about to be locked, in this order and mode, by [`Transaction::lock`] or [`Transaction::hold`]: see the module. Behind those that were said before, in
+    /// one mode; what is to be locked in another one is not known any more.
     pub fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         if keys.is_empty() || self.ended {
             return;
@@ -249,7 +257,9 @@ impl<E: Engine> Transaction<E> {
         if ahead.mode == mode && keys.iter().all(is_said) {
             return;
         }
-        ahead.wanted.clear();
+        if ahead.mode != mode || ahead.wanted.len() + keys.len() > KEYS_MAX {
+            ahead.wanted.clear();
+        }
         ahead.wanted.extend(keys.iter().take(KEYS_MAX).cloned());
         ahead.mode = mode;
     }

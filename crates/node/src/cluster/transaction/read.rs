@@ -208,6 +208,9 @@ impl<E: Engine> Transaction<E> {
                 },
                 Some(_) => None,
             };
+            // Of what is uncertain it has no rows, and who promises nothing does not move for it: he asks.
+            let moves = keep != Keep::Nothing || self.member.sabotage().peek_at_what_is_uncertain();
+            let early = early.filter(|part| moves || part.newer.is_none());
             let look = self.look_of(keep);
             let request = || Request::Scan { span: part.clone(), look, reverse, rows: limit };
             let (rows, rest, newer) = if let Some(early) = early {
