@@ -11,6 +11,7 @@ use crate::SqlError;
 use crate::context::StatementContext;
 use crate::transaction::{LockMode, LockWait, ScanRequest, Span, TxnRef};
 use bytes::Bytes;
+use std::collections::BTreeSet;
 
 /// Rows of which is said at a time what comes next.
 pub(crate) const AHEAD_ROWS: usize = 256;
@@ -88,7 +89,7 @@ fn rows_of_points(
             txn.read_ahead(&keys)?;
         }
         if locks && let (Some((mode, LockWait::Wait)), None) = (level.lock, &level.key_lock) {
-            txn.lock_ahead(&keys, mode);
+            txn.lock_ahead(&distinct(keys.into_iter()), mode);
         }
         Ok(())
     })
@@ -127,9 +128,15 @@ fn rows_of_spans(
 /// Rows that were found are locked next, all in one mode.
 pub(crate) fn locks(keys: impl Iterator<Item = Bytes>, mode: LockMode, txn: &TxnRef) {
     if is_far(txn) {
-        let keys: Vec<Bytes> = keys.collect();
+        let keys = distinct(keys);
         txn.with(|txn| txn.lock_ahead(&keys, mode));
     }
+}
+
+/// Keys in their order, each once: one is locked once, however many rows lead to it.
+fn distinct(keys: impl Iterator<Item = Bytes>) -> Vec<Bytes> {
+    let mut seen = BTreeSet::new();
+    keys.filter(|key| seen.insert(key.clone())).collect()
 }
 
 /// Keys are read next.

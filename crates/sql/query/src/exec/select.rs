@@ -17,7 +17,6 @@ use crate::transaction::{LockMode, LockWait};
 use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
-use clock::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -141,8 +140,6 @@ pub struct Rows {
     reserved: Option<Reserved>,
     /// Rows whose locks are asked for together, where they are: each with what is to be locked.
     together: Option<VecDeque<(Row, Vec<Bytes>)>>,
-    /// The snapshot at which they were found.
-    found_at: Timestamp,
 }
 
 /// Rows that were made before the first one leaves.
@@ -187,7 +184,6 @@ impl Select {
             left: limit.unwrap_or(usize::MAX),
             reserved: None,
             together: self.locks_together(context).then(VecDeque::new),
-            found_at: Timestamp::MIN,
         };
         if self.levels.is_empty() && self.grouping.is_none() {
             let row = alive.then(|| self.project.apply(&mut [], context)).transpose()?;
@@ -218,7 +214,7 @@ impl Rows {
                 return Ok(true);
             }
             let found = found_rows(&self.select, cursor);
-            if lock_rows(&self.select, &found, cursor.row_mut(), None, &self.context)? {
+            if lock_rows(&self.select, &found, cursor.row_mut(), &self.context)? {
                 return Ok(true);
             }
         }
@@ -397,7 +393,6 @@ impl Rows {
     /// Finds rows, at most so many, and locks them, table after table; `false` if there is none.
     fn find_together(&mut self, most: usize) -> Result<bool, SqlError> {
         let select = self.select.clone();
-        self.found_at = self.context.txn.with(|txn| txn.snapshot());
         let (mut rows, mut bytes) = (VecDeque::new(), 0);
         while rows.len() < most && bytes < TOGETHER_BYTES {
             let (row, found) = match (&mut self.ready, &mut self.cursor) {
@@ -419,15 +414,24 @@ impl Rows {
             bytes += sort::row_bytes(&row) + found.iter().map(Bytes::len).sum::<usize>();
             rows.push_back((row, found));
         }
+        // A row that another part of the statement has written is left out, with all that it is joined with.
+        let is_left =
+            |(_, found): &&(Row, Vec<Bytes>)| !found.iter().step_by(2).any(|key| self.context.is_written(key));
+        let left: Vec<&(Row, Vec<Bytes>)> = rows.iter().filter(is_left).collect();
         for (place, lock) in select.locks.iter().enumerate() {
-            let keys = rows.iter().filter_map(|(_, found): &(Row, Vec<Bytes>)| found.get(2 * place));
-            let keys: Vec<Bytes> =
-                keys.filter(|key| !key.is_empty() && !self.context.is_written(key)).cloned().collect();
+            // A row that several are joined with is locked once.
+            let mut seen = BTreeSet::new();
+            let keys = left.iter().filter_map(|(_, found)| found.get(2 * place));
+            let keys: Vec<Bytes> = keys.filter(|key| !key.is_empty() && seen.insert(*key)).cloned().collect();
+            // A cursor found them who knows when, and much was changed since: what the snapshot sees of them is read while they are locked.
+            ahead::reads(keys.iter().cloned(), &self.context.txn)?;
             ahead::locks(keys.iter().cloned(), lock.mode, &self.context.txn);
             for key in &keys {
                 self.context.check()?;
                 self.context.txn.with(|txn| txn.lock_as(key, lock.mode, lock.wait))?;
             }
+            // Where a lock has moved the snapshot that was of another one; else nobody is asked.
+            ahead::reads(keys.into_iter(), &self.context.txn)?;
         }
         let found = !rows.is_empty();
         self.together = Some(rows);
@@ -443,7 +447,7 @@ impl Rows {
                 }
                 return Ok(None);
             };
-            if !lock_rows(&self.select, &found, &mut row, Some(self.found_at), &self.context)? {
+            if !lock_rows(&self.select, &found, &mut row, &self.context)? {
                 continue;
             }
             if self.skip > 0 {
@@ -465,7 +469,7 @@ impl Rows {
                     .drain(self.select.width..)
                     .filter_map(|value| if let Value::Bytea(bytes) = value { Some(bytes) } else { None })
                     .collect();
-                if !lock_rows(&self.select, &found, &mut row, None, &self.context)? {
+                if !lock_rows(&self.select, &found, &mut row, &self.context)? {
                     continue;
                 }
             }
@@ -523,12 +527,11 @@ fn found_rows(select: &Select, cursor: &Cursor) -> Vec<Bytes> {
     select.locks.iter().flat_map(|lock| [cursor.key(lock.level), cursor.stored(lock.level)]).collect()
 }
 
-/// Locks found rows and reads them anew, unless the snapshot is still that at which they were found; `false` if one is gone, held (SKIP LOCKED), or no longer satisfies WHERE.
+/// Locks found rows and reads them anew; `false` if one is gone, held (SKIP LOCKED), or no longer satisfies WHERE.
 fn lock_rows(
     select: &Select,
     found: &[Bytes],
     row: &mut [Value],
-    found_at: Option<Timestamp>,
     context: &StatementContext,
 ) -> Result<bool, SqlError> {
     let mut moved = false;
@@ -543,7 +546,6 @@ fn lock_rows(
         }
         let stored = context.txn.with(|txn| match txn.lock_as(key, lock.mode, lock.wait)? {
             // A row that is newer than the snapshot moves it.
-            true if found_at == Some(txn.snapshot()) => Ok(Some(seen.clone())),
             true => txn.get(key),
             false => Ok(None),
         })?;

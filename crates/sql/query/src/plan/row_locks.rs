@@ -247,12 +247,18 @@ impl LockedRows {
         if rows.len() < 2 || !waits || !ahead::is_far(&context.txn) {
             return Ok(());
         }
+        let key = |row: &Row, lock: &RowLock| match row.get(self.fields.len() + lock.key) {
+            Some(Value::Bytea(key)) => Some(key.clone()),
+            _ => None,
+        };
+        // A row that another part of the statement has written is skipped, with all that it is joined with.
+        let is_written = |row: &Row, lock: &RowLock| key(row, lock).is_some_and(|key| context.is_written(&key));
+        let left = rows.iter().filter(|row| !self.locks.iter().any(|lock| is_written(row, lock)));
+        let left: Vec<&Row> = left.collect();
         for lock in &self.locks {
             let mut seen = BTreeSet::new();
-            let place = self.fields.len() + lock.key;
-            let key = |row: &Row| if let Some(Value::Bytea(key)) = row.get(place) { Some(key.clone()) } else { None };
-            let found = rows.iter().filter_map(key);
-            let keys: Vec<Bytes> = found.filter(|key| !context.is_written(key) && seen.insert(key.clone())).collect();
+            let found = left.iter().filter_map(|row| key(row, lock));
+            let keys: Vec<Bytes> = found.filter(|key| seen.insert(key.clone())).collect();
             ahead::locks(keys.iter().cloned(), lock.mode, &context.txn);
             for key in &keys {
                 context.check()?;

@@ -542,6 +542,13 @@ impl Transaction for MemoryTransaction {
     fn is_far(&self) -> bool {
         self.kv.state.lock().far
     }
+    fn lock_ahead(&mut self, keys: &[Bytes], _: LockMode) {
+        let distinct: std::collections::BTreeSet<&Bytes> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len(), "a key is named once");
+    }
+    fn scan_ahead(&mut self, requests: &[ScanRequest]) -> Result<bool, KvError> {
+        Ok(!requests.is_empty() && self.is_far())
+    }
     fn snapshot(&self) -> Timestamp {
         self.snapshot
     }
