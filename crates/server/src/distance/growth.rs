@@ -117,6 +117,21 @@ const KINDS: &[Kind] = &[
         work: "DELETE FROM p WHERE g = {g}",
     },
     Kind {
+        name: "DELETE, CASCADE to two tables",
+        tables: &[
+            P,
+            P_G,
+            P_ROWS,
+            "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE, g int)",
+            C_P,
+            C_ROWS,
+            "CREATE TABLE d (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE)",
+            "CREATE INDEX d_p ON d (p)",
+            "INSERT INTO d SELECT id, id FROM {rows}",
+        ],
+        work: "DELETE FROM p WHERE g = {g}",
+    },
+    Kind {
         name: "UPDATE of a key that others may point at",
         tables: &[P, P_G, P_ROWS, "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p (u), g int)", C_P],
         work: "UPDATE p SET u = u + 500000 WHERE g = {g}",
