@@ -280,8 +280,16 @@ impl CatalogView for Relying {
             _ => None,
         })
     }
-    /// What is asked for by its OID may be written: a table that referential actions reach.
+    /// Who asks by OID looks at the catalog: `pg_catalog`'s functions, names of types.
     fn relation_by_id(&self, id: Oid) -> Result<Option<Arc<Relation>>, SqlError> {
+        self.confirm()?;
+        let found = self.view.snapshot().relation(id).cloned();
+        if let Some(found) = &found {
+            self.rely(&[token_of(found)], false)?;
+        }
+        Ok(found)
+    }
+    fn relation_to_write(&self, id: Oid) -> Result<Option<Arc<Relation>>, SqlError> {
         self.confirm()?;
         let found = self.view.snapshot().relation(id).cloned();
         if let Some(found) = &found {

@@ -11,6 +11,10 @@ pub trait CatalogView: Send + Sync {
     fn relation(&self, schema: Option<&str>, name: &str) -> Result<Option<Arc<Relation>>, SqlError>;
     /// By OID.
     fn relation_by_id(&self, id: u32) -> Result<Option<Arc<Relation>>, SqlError>;
+    /// The same of a table that what is written leads to, by a foreign key: rows of it may be written, or must stay.
+    fn relation_to_write(&self, id: u32) -> Result<Option<Arc<Relation>>, SqlError> {
+        self.relation_by_id(id)
+    }
     /// Every relation of the current database.
     fn relations(&self) -> Result<Vec<Arc<Relation>>, SqlError>;
     /// Every relation of all databases as it was last known: nobody is asked, and nothing is relied upon. For what is shown where nothing may be served.

@@ -33,7 +33,7 @@ use super::about;
 use super::alter_column::widens;
 use super::column::is_serial;
 use super::expression::is_volatile;
-use super::online::{Online, lost, open_gate};
+use super::online::{Ended, Online, lost, open_gate};
 use super::run::Run;
 use crate::SqlError;
 use crate::catalog::reliance::version_of;
@@ -110,7 +110,7 @@ fn parents(actions: &[AlterAction]) -> Vec<&Name> {
     names
 }
 
-/// Runs ALTER TABLE by transactions of its own, begun with these options, while who writes to the table waits. Gives what the client is told.
+/// Runs ALTER TABLE by transactions of its own, begun with these options, while who writes to the table waits.
 ///
 /// # Errors
 /// PostgreSQL's for the statement; what ended its waits.
@@ -120,9 +120,9 @@ pub fn alter_exclusively(
     context: &Arc<StatementContext>,
     options: BeginOptions,
     ddl: &Ddl,
-) -> Result<Vec<SqlError>, SqlError> {
+) -> Result<Ended, SqlError> {
     let Ddl::AlterTable { name, actions, .. } = ddl else { return Err(lost("the statement")) };
-    let mut online = Online { db, database, context, options, table: 0 };
+    let mut online = Online::new(db, database, context, options);
     let (mut guard, tables) = online.hold_tables(name, &parents(actions))?;
     tables.iter().for_each(|table| db.builds.begin(*table));
     let mut loads = Vec::new();
@@ -137,7 +137,7 @@ pub fn alter_exclusively(
         db.builds.end(*table);
     }
     guard.rollback();
-    result
+    result.map(|notices| online.ended(notices))
 }
 
 impl Online<'_> {

@@ -50,6 +50,7 @@ use crate::types::Value;
 use crate::{Attempt, KvError, SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -67,7 +68,12 @@ pub(super) struct Online<'a> {
     pub(super) context: &'a Arc<StatementContext>,
     pub(super) options: BeginOptions,
     pub(super) table: Oid,
+    /// When the last step was committed.
+    committed: Cell<Timestamp>,
 }
+
+/// What the client of a statement is told that has run by transactions of its own, and when the last of them was committed: what it reads next lies at or above that.
+pub type Ended = (Vec<SqlError>, Timestamp);
 
 /// What was announced.
 struct Announced {
@@ -132,7 +138,7 @@ impl Run<'_> {
     }
 }
 
-/// Makes an index by transactions of its own, begun with these options. Gives what the client is told.
+/// Makes an index by transactions of its own, begun with these options.
 ///
 /// # Errors
 /// PostgreSQL's for the statement; 23505 if rows share a key; what ended its waits.
@@ -142,8 +148,8 @@ pub fn create_index_online(
     context: &Arc<StatementContext>,
     options: BeginOptions,
     making: Making<'_>,
-) -> Result<Vec<SqlError>, SqlError> {
-    let mut online = Online { db, database, context, options, table: 0 };
+) -> Result<Ended, SqlError> {
+    let mut online = Online::new(db, database, context, options);
     let mut guard = online.hold_table(making.table())?;
     let mut index = None;
     let result = online.announce(making, &mut index).and_then(|(announced, notices)| {
@@ -161,10 +167,24 @@ pub fn create_index_online(
         db.builds.end(index);
     }
     guard.rollback();
-    result
+    result.map(|notices| online.ended(notices))
 }
 
-impl Online<'_> {
+impl<'a> Online<'a> {
+    pub(super) fn new(
+        db: &'a Database,
+        database: &'a Arc<crate::catalog::Database>,
+        context: &'a Arc<StatementContext>,
+        options: BeginOptions,
+    ) -> Online<'a> {
+        Online { db, database, context, options, table: 0, committed: Cell::default() }
+    }
+
+    /// Nothing more is to be done. Gives `notices`, and what goes with them.
+    pub(super) fn ended(&self, notices: Vec<SqlError>) -> Ended {
+        (notices, self.committed.get())
+    }
+
     fn patience(&self) -> Patience {
         self.context.patience()
     }
@@ -240,9 +260,16 @@ impl Online<'_> {
             let made = make(&mut run)?;
             let done = run.finish(String::new());
             if let Some(changed) = &done.changed {
-                change::commit(&txn, kv, &self.db.catalog, &patience, &changed.own)?;
+                let committed = change::commit(&txn, kv, &self.db.catalog, &patience, &changed.own)?;
+                self.committed.set(committed.timestamp.max(self.committed.get()));
             }
             Ok((made, done.notices))
+        };
+        let mut attempt = || {
+            let result = attempt();
+            // It has ended: nobody waits for it behind the next ones.
+            self.context.backend.relied.clear();
+            result
         };
         let mut result = attempt();
         for _ in 1..STEP_ATTEMPTS_MAX {
@@ -511,8 +538,8 @@ pub fn add_condition_online(
     options: BeginOptions,
     name: &Name,
     action: &AlterAction,
-) -> Result<Vec<SqlError>, SqlError> {
-    let mut online = Online { db, database, context, options, table: 0 };
+) -> Result<Ended, SqlError> {
+    let mut online = Online::new(db, database, context, options);
     let mut guard = online.hold_table(name)?;
     db.builds.begin(online.table);
     let result = online.add_condition(action);
@@ -522,7 +549,7 @@ pub fn add_condition_online(
     }
     db.builds.end(online.table);
     guard.rollback();
-    result
+    result.map(|notices| online.ended(notices))
 }
 
 impl Online<'_> {

@@ -598,6 +598,8 @@ impl Session {
         self.start_deadline();
         let held = self.before_commit();
         let Some(mut active) = self.active.take() else {
+            // What has run by transactions of its own has relied on its tables, too.
+            self.backend.relied.clear();
             self.carried = None;
             self.end_block();
             return Ok(());
@@ -682,13 +684,14 @@ impl Session {
                 self.modes.read_only = outermost.read_only;
             }
             active.txn.with(|t| t.rollback());
-            self.backend.relied.clear();
             self.backend.release_transaction_locks(0);
             for index in active.loads.drain(..) {
                 self.db.loads.end(index);
             }
             self.restore_settings(active.settings.take());
         }
+        // What has run by transactions of its own has relied on its tables, too.
+        self.backend.relied.clear();
         let kept = self.carried.take();
         self.restore_settings(kept);
     }

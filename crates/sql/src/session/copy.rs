@@ -123,7 +123,7 @@ impl Session {
         let progress = self.backend.progress.show_copy(table, false);
         let plan = self.plan_of(prepared)?;
         if !plan.is_read_only() {
-            self.refuse_in_read_only(prepared)?;
+            self.begin_write(prepared)?;
         }
         let columns: Vec<(String, SqlType)> = plan.fields().iter().map(|f| (f.name.clone(), f.ty.clone())).collect();
         let width = columns.len();

@@ -254,7 +254,7 @@ impl Session {
         // One that locks its rows takes them as they are when it gets to them.
         let live = plan.is_read_only();
         if !live {
-            self.refuse_in_read_only(&prepared)?;
+            self.begin_write(&prepared)?;
         }
         if let Some(active) = self.active.as_mut() {
             // Its snapshot is in use, though nothing was read yet.
@@ -407,7 +407,12 @@ impl Session {
             Some(plan) => plan,
             None => {
                 self.ensure_active(None)?;
-                self.plan_of(&cursor.prepared.clone())?
+                let prepared = cursor.prepared.clone();
+                let plan = self.plan_of(&prepared)?;
+                if !plan.is_read_only() {
+                    self.begin_write(&prepared)?;
+                }
+                plan
             }
         };
         let context = self.statement_context(cursor.params.clone())?;

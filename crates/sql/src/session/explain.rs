@@ -39,7 +39,7 @@ impl Session {
         let began_us = self.db.kv.now_us();
         let plan = self.plan_of(&prepared)?;
         if options.analyze && !plan.is_read_only() {
-            self.refuse_in_read_only(&prepared)?;
+            self.begin_write(&prepared)?;
         }
         if options.analyze && params.len() < plan.parameters().len() {
             let number = params.len() + 1;
@@ -71,7 +71,7 @@ impl Session {
         self.ensure_active(as_of)?;
         let plan = self.plan_of(&prepared)?;
         if options.analyze && !plan.is_read_only() {
-            self.refuse_in_read_only(&prepared)?;
+            self.begin_write(&prepared)?;
         }
         self.explain_plan(&plan, params, options, began_us, portal, how, out)
     }

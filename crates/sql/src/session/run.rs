@@ -263,8 +263,7 @@ impl Session {
             };
             let plan = self.presume_planned(prepared, as_of)?;
             if !plan.is_read_only() {
-                self.refuse_in_read_only(prepared)?;
-                self.hold_versions(prepared)?;
+                self.begin_write(prepared)?;
                 self.read_out_cursors()?;
             }
             if let Some(bound) = portal.plan.as_ref()
@@ -318,8 +317,14 @@ impl Session {
         Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message))
     }
 
+    /// A statement that may write is refused where nothing may be written, and holds the versions of what it writes that are held.
+    pub(super) fn begin_write(&self, prepared: &Prepared) -> Result<(), SqlError> {
+        self.refuse_in_read_only(prepared)?;
+        self.hold_versions(prepared)
+    }
+
     /// A statement that may write is refused before it finds out whether it will.
-    pub(super) fn refuse_in_read_only(&self, prepared: &Prepared) -> Result<(), SqlError> {
+    fn refuse_in_read_only(&self, prepared: &Prepared) -> Result<(), SqlError> {
         if !self.shown_modes().read_only {
             return Ok(());
         }

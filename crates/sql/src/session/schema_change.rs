@@ -153,7 +153,8 @@ impl Session {
     pub(super) fn run_alone(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let (statement, options) = (self.statement_context(Vec::new())?, self.options_of_steps());
         self.drop_active();
-        let notices = alter_exclusively(&self.db, &self.database, &statement, options, ddl)?;
+        let (notices, at) = alter_exclusively(&self.db, &self.database, &statement, options, ddl)?;
+        self.token = self.token.max(at);
         together(notices).iter().for_each(|notice| self.tell(notice, out));
         Ok(Outcome::Tag("ALTER TABLE".into()))
     }
@@ -171,24 +172,25 @@ impl Session {
         let (statement, options) = (self.statement_context(Vec::new())?, self.options_of_steps());
         self.drop_active();
         let (db, database) = (&self.db, &self.database);
-        let (tag, notices) = match ddl {
+        let (tag, (notices, at)) = match ddl {
             Ddl::CreateIndex(create) => {
                 let making = Making::Index(create);
                 ("CREATE INDEX", create_index_online(db, database, &statement, options, making)?)
             }
             Ddl::AlterTable { name, actions, .. } => {
                 let Some(action) = actions.first() else { return Ok(Outcome::Tag("ALTER TABLE".into())) };
-                let notices = match unique_of(action) {
+                let ended = match unique_of(action) {
                     Some((constraint, columns)) => {
                         let making = Making::Unique(name, constraint, columns);
                         create_index_online(db, database, &statement, options, making)?
                     }
                     None => add_condition_online(db, database, &statement, options, name, action)?,
                 };
-                ("ALTER TABLE", notices)
+                ("ALTER TABLE", ended)
             }
             _ => return Err(SqlError::new(SqlState::INTERNAL_ERROR, "this statement is not done beside writers")),
         };
+        self.token = self.token.max(at);
         notices.iter().for_each(|notice| self.tell(notice, out));
         Ok(Outcome::Tag(tag.into()))
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 /// Whether writers of a table hold its version: what is read of the catalog's records themselves.
-fn is_gated(kv: &impl Kv) -> bool {
+pub(super) fn is_gated(kv: &impl Kv) -> bool {
     let mut txn = kv.begin(&BeginOptions::default()).expect("begin");
     let relations = sql::catalog::key::index_span(sql::catalog::key::RELATIONS);
     let found = txn.scan(&ScanRequest { span: relations, reverse: false, limit: 1000 }).expect("scan");

@@ -10,6 +10,7 @@ mod defaults;
 mod ended;
 mod exclusive;
 mod found_rows;
+mod gates;
 mod held;
 mod loads;
 mod online;

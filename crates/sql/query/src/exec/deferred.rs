@@ -216,7 +216,7 @@ impl Deferred {
 impl Held {
     /// A table or a constraint that has gone asks for nothing.
     fn is_broken(&self, context: &Arc<StatementContext>) -> Result<bool, SqlError> {
-        let relation = context.catalog.relation_by_id(self.child)?;
+        let relation = context.catalog.relation_to_write(self.child)?;
         let Some(Relation::Table(_)) = relation.as_deref() else { return Ok(false) };
         let mut writer = Writer::new(context);
         let child = writer.related(self.child)?;

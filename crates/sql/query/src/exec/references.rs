@@ -60,7 +60,7 @@ pub fn outbound(access: &TableAccess, catalog: &dyn CatalogView) -> Result<Vec<O
 pub fn inbound(access: &TableAccess, catalog: &dyn CatalogView) -> Result<Vec<Inbound>, SqlError> {
     let mut out = Vec::new();
     for &child in &access.table.referenced_by {
-        let relation = catalog.relation_by_id(child)?;
+        let relation = catalog.relation_to_write(child)?;
         let Some(Relation::Table(table)) = relation.as_deref() else { continue };
         for key in table.foreign_keys.iter().filter(|key| key.referenced_table == access.table.id) {
             out.push(Inbound { child, key: key.clone(), slots: slots(access, &key.referenced_columns)? });
@@ -82,7 +82,7 @@ fn gone(table: &Table) -> SqlError {
 
 impl Outbound {
     fn new(access: &TableAccess, key: &ForeignKey, catalog: &dyn CatalogView) -> Result<Self, SqlError> {
-        let relation = catalog.relation_by_id(key.referenced_table)?;
+        let relation = catalog.relation_to_write(key.referenced_table)?;
         let Some(Relation::Table(table)) = relation.as_deref() else { return Err(gone(&access.table)) };
         let parent = TableAccess::new(table)?;
         let wanted = slots(&parent, &key.referenced_columns)?;

@@ -466,7 +466,7 @@ impl<'a> Writer<'a> {
         if let Some(target) = self.related.get(&id) {
             return Ok(target.clone());
         }
-        let relation = self.context.catalog.relation_by_id(id)?;
+        let relation = self.context.catalog.relation_to_write(id)?;
         let Some(Relation::Table(table)) = relation.as_deref() else {
             return Err(SqlError::new(SqlState::UNDEFINED_TABLE, format!("the referencing table {id} is gone")));
         };

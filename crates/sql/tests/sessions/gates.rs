@@ -1,0 +1,207 @@
+//! Beside a table whose writers wait by a gate (decisions 216, 217): who else waits, for whom, and who does not.
+
+#![allow(clippy::disallowed_methods)] // sessions have threads of their own
+
+use super::exclusive::is_gated;
+use super::online::{Chance, Meddled, fill};
+use super::{open, run, session, state_of};
+use sql::Session;
+use sql::transaction::memory::MemoryKv;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+/// So often a condition is looked for until it counts as never true.
+const TURNS_MAX: usize = 100_000;
+
+/// Until a query gives this.
+fn until(asking: &mut Session, sql: &str, expected: &str) {
+    let mut found = Vec::new();
+    for _ in 0..TURNS_MAX {
+        found = run(asking, sql);
+        if found == [expected] {
+            return;
+        }
+        thread::yield_now();
+    }
+    panic!("{sql}: still {found:?}, not {expected}");
+}
+
+/// Until a statement ends so.
+fn until_state(asking: &mut Session, sql: &str, expected: &str) {
+    let mut found = String::new();
+    for _ in 0..TURNS_MAX {
+        found = state_of(asking, sql);
+        if found == expected {
+            return;
+        }
+    }
+    panic!("{sql}: still {found}, not {expected}");
+}
+
+const FILLED: &str = "ALTER TABLE t ADD COLUMN r float8 NOT NULL DEFAULT random()";
+
+/// What runs by transactions of its own uses the tables that foreign keys lead to until it has ended, and not while its session is idle.
+#[test]
+fn a_change_that_has_ended_keeps_no_other_waiting() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    fill(&mut a);
+    run(&mut a, "CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p SELECT generate_series(0, 3000)");
+    run(&mut b, "SET lock_timeout = '1ms'");
+    for (number, (sql, state)) in [
+        ("ALTER TABLE t ADD CONSTRAINT points FOREIGN KEY (v) REFERENCES p", "00000"),
+        (FILLED, "00000"),
+        ("ALTER TABLE t ADD CONSTRAINT positive CHECK (v >= 0)", "00000"),
+        ("CREATE INDEX ON t (v)", "00000"),
+        ("ALTER TABLE t ADD COLUMN broken int DEFAULT 1 / (random() - random())::int", "22012"),
+        ("ALTER TABLE t ADD CONSTRAINT negative CHECK (v < 0)", "23514"),
+        ("ALTER TABLE p ADD COLUMN r float8 DEFAULT random()", "00000"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(state_of(&mut a, sql), state, "{sql}");
+        for table in ["p", "t"] {
+            let change = format!("ALTER TABLE {table} ADD COLUMN x{number} int");
+            assert_eq!(state_of(&mut b, &change), "00000", "{change} after {sql}");
+        }
+    }
+}
+
+/// What looks at the catalog.
+const LOOKS: [&str; 4] = [
+    "SELECT 't'::regclass::text, pg_table_is_visible('t'::regclass)",
+    "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'c'::regclass",
+    "SELECT attname FROM pg_attribute WHERE attrelid = 't'::regclass",
+    "SELECT count(*) FROM information_schema.referential_constraints",
+];
+
+/// Before each of its transactions a process ends that changes a table. In one of them the gate stays closed: who only reads the catalog may do so.
+#[test]
+fn who_may_not_write_reads_the_catalog_beside_a_gate() {
+    let mut gated = 0;
+    for steps in 0..12 {
+        let kv = Meddled::new();
+        let db = open(kv.clone());
+        let mut a = session(&db);
+        fill(&mut a);
+        run(&mut a, "ALTER TABLE t ADD UNIQUE (u); CREATE TABLE c (id int PRIMARY KEY, u int REFERENCES t (u))");
+        let by = session(&db);
+        kv.idles.store(true, Ordering::Relaxed);
+        *kv.by.lock().expect("lock") = Some((by, Chance(5)));
+        kv.left.store(steps, Ordering::Relaxed);
+        let _ = state_of(&mut a, FILLED);
+        *kv.by.lock().expect("lock") = None;
+        gated += usize::from(is_gated(&kv.kv));
+        drop((a, db));
+        let db = open(kv.kv.clone());
+        let mut b = session(&db);
+        for begin in ["BEGIN READ ONLY", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"] {
+            run(&mut b, begin);
+            for look in LOOKS {
+                assert_eq!(state_of(&mut b, look), "00000", "{begin}: {look}");
+            }
+            run(&mut b, "COMMIT");
+        }
+    }
+    assert!(gated > 0);
+}
+
+/// Who only looks waits for nobody, and nobody waits for him.
+#[test]
+fn who_looks_at_the_catalog_does_not_wait_and_is_not_waited_for() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut before, mut beside, mut asking) = (session(&db), session(&db), session(&db), session(&db));
+    fill(&mut a);
+    run(&mut a, "ALTER TABLE t ADD UNIQUE (u)");
+    run(&mut a, "CREATE TABLE c (id int PRIMARY KEY, u int REFERENCES t (u))");
+    run(&mut before, "BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 7 WHERE id = 5");
+    let changing = thread::spawn(move || {
+        run(&mut a, FILLED);
+        a
+    });
+    until(&mut asking, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'", "1");
+    // By the version that is held: the change takes it behind this.
+    run(&mut beside, "BEGIN; UPDATE t SET v = 9 WHERE id = 8");
+    run(&mut before, "COMMIT");
+    run(&mut asking, "SET lock_timeout = '10ms'");
+    until_state(&mut asking, "UPDATE t SET v = 8 WHERE id = 6", "55P03");
+    for look in LOOKS {
+        assert_eq!(state_of(&mut asking, look), "00000", "{look}");
+    }
+    assert_eq!(state_of(&mut asking, "UPDATE t SET v = 8 WHERE id = 6"), "55P03");
+    run(&mut beside, "COMMIT");
+    let mut a = changing.join().expect("the change");
+    run(&mut before, "BEGIN ISOLATION LEVEL READ COMMITTED");
+    LOOKS.iter().for_each(|look| drop(run(&mut before, look)));
+    run(&mut a, "SET lock_timeout = '1ms'; ALTER TABLE t DROP COLUMN r");
+}
+
+/// What a client has done it finds wherever it goes on with its token.
+#[test]
+fn the_token_follows_what_runs_by_transactions_of_its_own() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    fill(&mut a);
+    for (change, found) in [
+        (FILLED, "SELECT count(r) FROM t AS OF SYSTEM TIME '{}'"),
+        (
+            "CREATE INDEX t_v ON t (v)",
+            "SELECT 3000 * count(*) FROM pg_indexes AS OF SYSTEM TIME '{}' WHERE indexname = 't_v'",
+        ),
+        (
+            "ALTER TABLE t ADD CONSTRAINT small CHECK (v < 10000)",
+            "SELECT 3000 * count(*) FROM pg_constraint AS OF SYSTEM TIME '{}' WHERE conname = 'small'",
+        ),
+    ] {
+        run(&mut a, change);
+        let token = run(&mut a, "SHOW timeball.token").remove(0);
+        assert_eq!(run(&mut a, &found.replace("{}", &token)), ["3000"], "{change}");
+    }
+}
+
+/// Whoever writes waits at the gate, whatever the statement is called that does.
+#[test]
+fn whatever_writes_waits_at_a_gate() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut before, mut beside, mut asking) = (session(&db), session(&db), session(&db), session(&db));
+    fill(&mut a);
+    run(
+        &mut a,
+        "CREATE TABLE p (id int PRIMARY KEY, v int); INSERT INTO p SELECT i, i FROM generate_series(0, 3000) AS g (i)",
+    );
+    run(&mut a, "ALTER TABLE t ADD FOREIGN KEY (v) REFERENCES p ON UPDATE CASCADE DEFERRABLE; CREATE TABLE c (u int)");
+    run(&mut before, "BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 7 WHERE id = 5");
+    run(&mut asking, "SET lock_timeout = '10ms'; PREPARE writes AS UPDATE t SET v = 8 WHERE id = 6");
+    let changing = thread::spawn(move || {
+        run(&mut a, FILLED);
+        a
+    });
+    let mut looking = session(&db);
+    until(&mut looking, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'", "1");
+    run(&mut beside, "BEGIN; UPDATE t SET v = 9 WHERE id = 8");
+    run(&mut before, "COMMIT");
+    until_state(&mut asking, "UPDATE t SET v = 8 WHERE id = 6", "55P03");
+    for writes in [
+        "EXECUTE writes",
+        "EXPLAIN ANALYZE UPDATE t SET v = 8 WHERE id = 6",
+        "EXPLAIN ANALYZE EXECUTE writes",
+        "COPY (UPDATE t SET v = 8 WHERE id = 6 RETURNING v) TO STDOUT",
+        "WITH w AS (DELETE FROM t WHERE id = 6 RETURNING v) SELECT * FROM w",
+        "SELECT * FROM t WHERE id = 6 FOR UPDATE",
+        "BEGIN; DECLARE x CURSOR FOR SELECT * FROM t WHERE id = 6 FOR UPDATE; FETCH x",
+        "UPDATE p SET id = 10000 WHERE id = 6",
+        "TRUNCATE t",
+        "DROP TABLE t",
+    ] {
+        assert_eq!(state_of(&mut asking, writes), "55P03", "{writes}");
+        run(&mut asking, "ROLLBACK");
+    }
+    // Who only reads, or only writes elsewhere, does not wait.
+    for reads in ["EXPLAIN UPDATE t SET v = 8 WHERE id = 6", "SELECT count(*) FROM t", "INSERT INTO c VALUES (1)"] {
+        assert_eq!(state_of(&mut asking, reads), "00000", "{reads}");
+    }
+    run(&mut beside, "COMMIT");
+    let mut a = changing.join().expect("the change");
+    assert_eq!(run(&mut a, "SELECT count(r) FROM t"), ["3000"]);
+}
