@@ -27,6 +27,8 @@
 //! 3. A transaction waits for at most one key: for its holders, and for those in front in the queue, beside whom it cannot hold it. A deadlock
 //!    is a cycle of these edges. Edges appear only when somebody begins to wait, from it or to it; one who is granted a key has none any more. So it is
 //!    enough to look for cycles through a transaction when it begins to wait.
+//!    A session may hold locks under several transactions (a change of the catalog: its guard, and its steps), and waits for one thing at a time. Whoever waits for one of them waits for what
+//!    the session waits for.
 //! 4. The victim is the youngest of the cycle (the greatest [`TxnId`]): every node and every run picks the same.
 //! 5. Every change that lets a waiter go on is reported as a [`Wakeup`].
 //! 6. A key has an entry in the table, or stands in a run of its only holder (see `runs`), or is free. Who asks for one in another's run gives it an entry.
@@ -178,6 +180,8 @@ impl Queue {
 pub struct LockTable {
     keys: BTreeMap<Key, Queue>,
     owners: BTreeMap<TxnId, Owner>,
+    /// Under which transaction a session waits.
+    waiting: BTreeMap<u64, TxnId>,
     /// Of those who take very many.
     runs: Runs,
     /// [`RUN_MIN`], but for tests.
@@ -186,7 +190,13 @@ pub struct LockTable {
 
 impl Default for LockTable {
     fn default() -> Self {
-        LockTable { keys: BTreeMap::new(), owners: BTreeMap::new(), runs: Runs::default(), run_min: RUN_MIN }
+        LockTable {
+            keys: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            runs: Runs::default(),
+            run_min: RUN_MIN,
+        }
     }
 }
 
@@ -275,13 +285,27 @@ impl LockTable {
             return LockReply::Busy;
         }
         queue.waiting.insert(ahead, claim);
-        self.owners.entry(txn).or_default().waits_for = Some(Key::from_slice(key));
+        let owner = self.owners.entry(txn).or_default();
+        owner.waits_for = Some(Key::from_slice(key));
+        self.waiting.extend(owner.session.map(|session| (session, txn)));
         self.settle_deadlocks(txn, wakeups)
     }
 
     /// Says of which session a transaction is; once it has asked for a lock, until it ends.
     pub fn belongs(&mut self, txn: TxnId, session: u64) {
-        self.owners.entry(txn).or_default().session = Some(session);
+        let owner = self.owners.entry(txn).or_default();
+        owner.session = Some(session);
+        if owner.waits_for.is_some() {
+            self.waiting.insert(session, txn);
+        }
+    }
+
+    /// A transaction of a session waits no more.
+    fn waits_no_more(waiting: &mut BTreeMap<u64, TxnId>, txn: TxnId, session: Option<u64>) {
+        let Some(session) = session else { return };
+        if waiting.get(&session) == Some(&txn) {
+            waiting.remove(&session);
+        }
     }
 
     /// As [`LockTable::belongs`], of what is no transaction: a lock that a session keeps over its transactions.
@@ -388,6 +412,7 @@ impl LockTable {
         let Some(owner) = self.owners.get_mut(&txn) else { return };
         owner.victim_of = None;
         let Some(key) = owner.waits_for.take() else { return };
+        Self::waits_no_more(&mut self.waiting, txn, owner.session);
         if let Some(queue) = self.keys.get_mut(&key) {
             queue.waiting.retain(|claim| claim.txn != txn);
         }
@@ -510,6 +535,7 @@ impl LockTable {
             let before = queue.grant(claim);
             let owner = self.owners.entry(claim.txn).or_default();
             owner.waits_for = None;
+            Self::waits_no_more(&mut self.waiting, claim.txn, owner.session);
             owner.victim_of = None;
             owner.waited = true;
             owner.taken.push((key.clone(), before));
@@ -547,6 +573,12 @@ impl LockTable {
         Some(Waiter { txn, session: owner.session, key: Bytes::copy_from_slice(key), mode })
     }
 
+    /// The transaction itself, or the one under which its session waits.
+    fn under(&self, txn: TxnId) -> TxnId {
+        let Some(owner) = self.owners.get(&txn).filter(|owner| owner.waits_for.is_none()) else { return txn };
+        owner.session.and_then(|session| self.waiting.get(&session)).copied().unwrap_or(txn)
+    }
+
     /// Whom a transaction waits for; nobody, if it is a victim: it will give up.
     fn waits_for(&self, txn: TxnId) -> Vec<TxnId> {
         let waiting = self.owners.get(&txn).filter(|owner| owner.victim_of.is_none());
@@ -565,7 +597,7 @@ impl LockTable {
         let mut path = vec![txn];
         let mut open = vec![self.waits_for(txn)];
         while let Some(next) = open.last_mut() {
-            match next.pop() {
+            match next.pop().map(|found| self.under(found)) {
                 Some(found) if found == txn => return Some(path),
                 Some(found) if seen.insert(found) => {
                     path.push(found);

@@ -376,7 +376,7 @@ impl<'a> Online<'a> {
     /// Waits for those who have written by tokens, of all nodes, as often as there are any. Who waits for this change meanwhile is not waited for: his commit is refused.
     pub(super) fn wait_for_users(&self, tokens: &[Bytes], rounds: usize) -> Result<(), SqlError> {
         let (own, patience) = (&self.context.backend, self.patience());
-        let users = Users { db: self.db, own, tokens, patience, holds: Holds::Table };
+        let users = Users { db: self.db, own, tokens, patience, holds: Holds::Locks };
         for _ in 0..rounds {
             let found = users.find();
             if found.is_empty() || !users.wait(found, &self.options.lock_timeout, &self.options.interrupt)? {

@@ -56,10 +56,9 @@ pub(crate) struct Users<'a> {
 pub(crate) enum Holds {
     /// Nothing.
     Nothing,
-    /// A table against other changes of it. Whoever waits for that at this node, himself or by way of others, is not waited for.
-    Table,
-    /// Locks of rows. Nor is then who waits so long for what is not known here that it may be one of them.
-    Rows,
+    /// Locks: of a table against other changes of it, of rows. Whoever waits for one of these, himself or by way of others, is not waited for; nor is who waits so long
+    /// for what is not known here that it may be one.
+    Locks,
 }
 
 impl Users<'_> {
@@ -135,22 +134,27 @@ impl Users<'_> {
         Ok(true)
     }
 
-    /// Whether somebody who is waited for waits for a lock of this session's, himself or by way of others; or, where rows are held, for so long for what is not known
+    /// Whether somebody who is waited for waits for a lock of this session's, himself or by way of others; or he, or one of those, for so long for what is not known
     /// here (such a wait as this, a lock at another node) that it may be one.
     fn is_waited_for(&self, all: &All, looks: &mut BTreeMap<u64, u32>) -> bool {
         let (mut circle, mut unknown) = (false, BTreeSet::new());
         self.db.kv.look_at_row_waits(&mut |waits| {
-            let mut seen = BTreeSet::new();
             let mut open: Vec<u64> = all.here.users.keys().map(|user| user.0).collect();
+            let mut seen: BTreeSet<u64> = open.iter().copied().collect();
             while let Some(session) = open.pop().filter(|_| !circle) {
-                if let Some((_, before)) = waits.of(session) {
-                    circle |= before.contains(&self.own.number);
-                    open.extend(before.into_iter().filter(|session| seen.insert(*session)));
+                match waits.of(session) {
+                    Some((_, before)) => {
+                        circle |= before.contains(&self.own.number);
+                        open.extend(before.into_iter().filter(|session| seen.insert(*session)));
+                    }
+                    None => drop(unknown.insert(session)),
                 }
             }
-            let waiting = all.here.users.iter().filter(|(_, waited_us)| waited_us.is_some());
-            unknown.extend(waiting.map(|(user, _)| user.0).filter(|session| waits.of(*session).is_none()));
         });
+        let sessions = self.db.sessions.all();
+        let waiting = sessions.iter().filter(|other| other.waits_for_lock_since_us().is_some());
+        let waiting: BTreeSet<u64> = waiting.map(|other| other.number).collect();
+        unknown.retain(|session| waiting.contains(session));
         looks.retain(|session, _| unknown.contains(session));
         for session in unknown {
             *looks.entry(session).or_default() += 1;
@@ -160,7 +164,7 @@ impl Users<'_> {
             looks.values().any(|looks| *looks >= CIRCLE_LOOKS)
                 || elsewhere().flatten().any(|waited_us| *waited_us >= CIRCLE_US)
         };
-        circle || self.holds == Holds::Rows && long()
+        circle || long()
     }
 
     /// Whether somebody who is waited for has waited for locks for so long that he may wait for one of this session's.

@@ -69,21 +69,21 @@ impl Session {
         let active = self.active.as_ref().filter(|_| waits && !self.backend.effects.is_final())?;
         match active.has_done_nothing() {
             true => Some(Holds::Nothing),
-            false => (active.isolation == Isolation::ReadCommitted).then_some(Holds::Rows),
+            false => (active.isolation == Isolation::ReadCommitted).then_some(Holds::Locks),
         }
     }
 
     /// Behind other statements what a change has read certified stays read, however often it is repeated. So it waits before it looks at anything, for those who have
     /// written to what it names. Gives why it is to run at a later snapshot.
     fn wait_behind_others(&mut self, db: &Database, ddl: &Ddl) -> Result<Option<SqlError>, SqlError> {
-        let Some(Holds::Rows) = self.may_wait_for_users() else { return Ok(None) };
+        let Some(Holds::Locks) = self.may_wait_for_users() else { return Ok(None) };
         let Some(active) = self.active.as_ref() else { return Ok(None) };
         let path = &self.settings.eval.search_path;
         let named = tokens_named(ddl, active.view.snapshot(), &active.own, self.database.id, path);
-        let found = self.users_of(db, &named, Holds::Rows).find();
+        let found = self.users_of(db, &named, Holds::Locks).find();
         match found.is_empty() {
             true => Ok(None),
-            false => self.wait_for_users(db, &named, found, Holds::Rows).map(Some),
+            false => self.wait_for_users(db, &named, found, Holds::Locks).map(Some),
         }
     }
 

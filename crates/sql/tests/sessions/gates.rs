@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 /// So often a condition is looked for until it counts as never true.
-const TURNS_MAX: usize = 100_000;
+const TURNS_MAX: usize = 30_000;
 
 /// Until a query gives this.
 fn until(asking: &mut Session, sql: &str, expected: &str) {
@@ -204,4 +204,24 @@ fn whatever_writes_waits_at_a_gate() {
     run(&mut beside, "COMMIT");
     let mut a = changing.join().expect("the change");
     assert_eq!(run(&mut a, "SELECT count(r) FROM t"), ["3000"]);
+}
+
+/// A change holds a table under one transaction, and waits under another: who waits for it behind the first is found in its way behind the second.
+#[test]
+fn a_deadlock_through_a_gate_is_found() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b, mut asking) = (session(&db), session(&db), session(&db));
+    fill(&mut a);
+    run(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED; CREATE SEQUENCE t_s_seq");
+    let changing = thread::spawn(move || state_of(&mut a, "ALTER TABLE t ADD COLUMN s serial"));
+    // Behind the gate, for the name of the sequence that it makes.
+    until(&mut asking, "SELECT count(*) FROM pg_locks WHERE NOT granted", "1");
+    // It would wait for the gate, for ever.
+    run(&mut b, "SET lock_timeout = '20s'");
+    let written = state_of(&mut b, "INSERT INTO t VALUES (500000, 1, 500000)");
+    run(&mut b, "ROLLBACK");
+    let states = [written, changing.join().expect("the change")];
+    assert!(states.iter().filter(|state| *state == "40P01").count() == 1, "{states:?}");
+    assert!(states.iter().filter(|state| *state == "00000").count() == 1, "{states:?}");
+    run(&mut b, "SET lock_timeout = '10ms'; INSERT INTO t VALUES (500001, 1, 500001)");
 }

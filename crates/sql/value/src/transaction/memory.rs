@@ -13,7 +13,7 @@
 use super::{
     Admin, AdminReply, BeginOptions, Committed, Consistency, Footprint, Interrupt, Isolation, Kv, KvError, LockMode,
     LockOwner, LockTimeout, LockWait, Patience, RowWaiter, RowWaits, ScanChunk, ScanRequest, ShownLock, Span, Sweep,
-    Transaction, TxnNumber, TxnStats,
+    Transaction, TxnNumber, TxnStats, Wait,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -94,10 +94,20 @@ impl State {
         RowWaiter { session: self.sessions.get(&txn).copied(), key: key.clone(), mode }
     }
 
+    /// Under which transaction a session waits, if not `txn` itself: it may hold locks under several (`ddl::exclusive`), and waits for one thing at a time.
+    fn under(&self, at: u64, txn: u64) -> u64 {
+        let Some(session) = self.sessions.get(&at).filter(|_| !self.waits.contains_key(&at)) else { return at };
+        let same = |other: &u64| self.sessions.get(other) == Some(session);
+        [txn].into_iter().chain(self.waits.keys().copied()).find(same).unwrap_or(at)
+    }
+
     /// The circle that `txn` would close by waiting for `key`.
     fn deadlock(&self, txn: u64, key: &Bytes, mode: LockMode) -> Option<Vec<RowWaiter>> {
         let mut seen = std::collections::BTreeSet::new();
-        let mut open: Vec<Vec<u64>> = self.in_the_way(txn, key, mode).into_iter().map(|at| vec![txn, at]).collect();
+        let in_the_way = |at: u64, key: &Bytes, mode: LockMode| {
+            self.in_the_way(at, key, mode).into_iter().map(|at| self.under(at, txn)).collect::<Vec<u64>>()
+        };
+        let mut open: Vec<Vec<u64>> = in_the_way(txn, key, mode).into_iter().map(|at| vec![txn, at]).collect();
         while let Some(path) = open.pop() {
             let at = *path.last()?;
             if at == txn {
@@ -109,7 +119,7 @@ impl State {
             if let Some((key, mode)) = self.waits.get(&at)
                 && seen.insert(at)
             {
-                open.extend(self.in_the_way(at, key, *mode).into_iter().map(|next| [&path[..], &[next]].concat()));
+                open.extend(in_the_way(at, key, *mode).into_iter().map(|next| [&path[..], &[next]].concat()));
             }
         }
         None
@@ -485,6 +495,7 @@ impl MemoryTransaction {
     fn acquire(&mut self, key: &Bytes, mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         let mut state = self.kv.state.lock();
         let mut waited_ms = 0;
+        let mut waiting = None;
         loop {
             let held = state.held(self.id, key);
             if held.is_some_and(|held| held >= mode) {
@@ -511,6 +522,8 @@ impl MemoryTransaction {
             if self.lock_timeout.is_over_after(waited_ms * 1000) {
                 return Err(KvError::LockNotAvailable { key: Some(key.clone()), waited: true });
             }
+            let now_us = (EPOCH_US + state.time_us) as i64;
+            waiting.get_or_insert_with(|| self.interrupt.begin_wait_at(Wait::Row, now_us));
             state.waits.insert(self.id, (key.clone(), mode));
             self.kv.released.wait_for(&mut state, Duration::from_millis(LOCK_POLL_MS));
             state.waits.remove(&self.id);
