@@ -41,6 +41,7 @@
 
 use super::TxnId;
 use super::lock_mode::LockMode;
+use super::lock_sessions::Waiting;
 use super::runs::{RUN_MIN, Runs};
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
@@ -181,7 +182,7 @@ pub struct LockTable {
     keys: BTreeMap<Key, Queue>,
     owners: BTreeMap<TxnId, Owner>,
     /// Under which transaction a session waits.
-    waiting: BTreeMap<u64, TxnId>,
+    waiting: Waiting,
     /// Of those who take very many.
     runs: Runs,
     /// [`RUN_MIN`], but for tests.
@@ -190,13 +191,8 @@ pub struct LockTable {
 
 impl Default for LockTable {
     fn default() -> Self {
-        LockTable {
-            keys: BTreeMap::new(),
-            owners: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            runs: Runs::default(),
-            run_min: RUN_MIN,
-        }
+        let (keys, owners, waiting) = Default::default();
+        LockTable { keys, owners, waiting, runs: Runs::default(), run_min: RUN_MIN }
     }
 }
 
@@ -287,7 +283,7 @@ impl LockTable {
         queue.waiting.insert(ahead, claim);
         let owner = self.owners.entry(txn).or_default();
         owner.waits_for = Some(Key::from_slice(key));
-        self.waiting.extend(owner.session.map(|session| (session, txn)));
+        self.waiting.begins(owner.session, txn);
         self.settle_deadlocks(txn, wakeups)
     }
 
@@ -296,15 +292,7 @@ impl LockTable {
         let owner = self.owners.entry(txn).or_default();
         owner.session = Some(session);
         if owner.waits_for.is_some() {
-            self.waiting.insert(session, txn);
-        }
-    }
-
-    /// A transaction of a session waits no more.
-    fn waits_no_more(waiting: &mut BTreeMap<u64, TxnId>, txn: TxnId, session: Option<u64>) {
-        let Some(session) = session else { return };
-        if waiting.get(&session) == Some(&txn) {
-            waiting.remove(&session);
+            self.waiting.begins(owner.session, txn);
         }
     }
 
@@ -412,7 +400,7 @@ impl LockTable {
         let Some(owner) = self.owners.get_mut(&txn) else { return };
         owner.victim_of = None;
         let Some(key) = owner.waits_for.take() else { return };
-        Self::waits_no_more(&mut self.waiting, txn, owner.session);
+        self.waiting.ends(owner.session, txn);
         if let Some(queue) = self.keys.get_mut(&key) {
             queue.waiting.retain(|claim| claim.txn != txn);
         }
@@ -535,7 +523,7 @@ impl LockTable {
             let before = queue.grant(claim);
             let owner = self.owners.entry(claim.txn).or_default();
             owner.waits_for = None;
-            Self::waits_no_more(&mut self.waiting, claim.txn, owner.session);
+            self.waiting.ends(owner.session, claim.txn);
             owner.victim_of = None;
             owner.waited = true;
             owner.taken.push((key.clone(), before));
@@ -576,7 +564,7 @@ impl LockTable {
     /// The transaction itself, or the one under which its session waits.
     fn under(&self, txn: TxnId) -> TxnId {
         let Some(owner) = self.owners.get(&txn).filter(|owner| owner.waits_for.is_none()) else { return txn };
-        owner.session.and_then(|session| self.waiting.get(&session)).copied().unwrap_or(txn)
+        owner.session.and_then(|session| self.waiting.of(session)).unwrap_or(txn)
     }
 
     /// Whom a transaction waits for; nobody, if it is a victim: it will give up.

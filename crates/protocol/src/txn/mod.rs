@@ -57,6 +57,7 @@ mod formats;
 mod holds;
 mod id;
 mod lock_mode;
+mod lock_sessions;
 mod locks;
 mod memory;
 mod range;
