@@ -21,19 +21,21 @@
 //!    was missed while the gate was closed writes beside the statement, and one of the two begins anew.
 //! 2. A gate says nothing of what is stored: it closes and opens within one version, so nobody is refused for it.
 //! 3. The token is asked for when those who had written without it have ended. So none of them comes to wait for it while he is waited for.
-//! 4. Locks are waited for where all others are: deadlocks are found (40P01), `lock_timeout`, `statement_timeout` and a cancel hold.
-//! 5. Whatever ends the statement, and the process: a gate that nobody is behind is opened ([`open_gate`]). Until then writers hold the token beside each other, and wait for nobody.
+//! 4. Locks are waited for where all others are: deadlocks are found (40P01), by way of the session where one transaction of it holds and another waits, `lock_timeout`, `statement_timeout` and
+//!    a cancel hold.
+//! 5. Whatever ends the statement, and the process: a gate that nobody is behind is opened ([`open_gate`]), by any node: nobody is behind it if its guard is free. Until then writers hold the
+//!    token beside each other, and wait for nobody.
 //! 6. One change of a table at a time: its guard is held from the first step to the last, and those of the tables that it will point at.
 //!
 //! # Caveats
-//! Who only reads does not wait. Little tables (2,000 rows) are changed in one transaction, unless that meets a conflict. Inside a block, behind other statements or before
+//! Who only reads does not wait, nor who looks at the catalog. Who writes to a table that foreign keys of it point at does, since what he writes may lead to it. Little tables (2,000 rows) are changed in one transaction, unless that meets a conflict. Inside a block, behind other statements or before
 //! them, a change is made at once, as before.
 
 use super::about;
 use super::alter_column::widens;
 use super::column::is_serial;
 use super::expression::is_volatile;
-use super::online::{Ended, Online, lost, open_gate};
+use super::online::{Ended, Online, Underway, last_patience, lost, open_gate};
 use super::run::Run;
 use crate::SqlError;
 use crate::catalog::reliance::version_of;
@@ -43,7 +45,7 @@ use crate::database::Database;
 use crate::syntax::{
     AlterAction, ColumnChange, ColumnConstraintKind, ColumnDef, Ddl, Name, TableConstraint, TableConstraintKind,
 };
-use crate::transaction::{BeginOptions, LockMode, Patience};
+use crate::transaction::{BeginOptions, LockMode, Transaction};
 use crate::types::SqlType;
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -123,21 +125,42 @@ pub fn alter_exclusively(
 ) -> Result<Ended, SqlError> {
     let Ddl::AlterTable { name, actions, .. } = ddl else { return Err(lost("the statement")) };
     let mut online = Online::new(db, database, context, options);
-    let (mut guard, tables) = online.hold_tables(name, &parents(actions))?;
-    tables.iter().for_each(|table| db.builds.begin(*table));
+    let (guard, tables) = online.hold_tables(name, &parents(actions))?;
+    let mut gates = Gates::new(db, guard, tables);
     let mut loads = Vec::new();
-    let result = online.close_gates(&tables).and_then(|held| {
-        held.iter().try_for_each(|token| guard.hold(token, LockMode::Update))?;
-        online.run(ddl, &tables, &mut loads)
+    let result = online.close_gates(&gates.tables).and_then(|held| {
+        held.iter().try_for_each(|token| gates.guard.hold(token, LockMode::Update))?;
+        online.run(ddl, &gates.tables, &mut loads)
     });
     loads.into_iter().for_each(|index| db.loads.end(index));
-    for table in &tables {
-        // If even that fails, maintenance does it.
-        let _ = open_gate(db, &Patience::default(), *table);
-        db.builds.end(*table);
-    }
-    guard.rollback();
+    drop(gates);
     result.map(|notices| online.ended(notices))
+}
+
+/// The gates of a change: it opens them when it ends, whatever ends it.
+struct Gates<'a> {
+    db: &'a Database,
+    tables: BTreeSet<Oid>,
+    _underway: Vec<Underway<'a>>,
+    /// Holds the tables, and in the end their versions.
+    guard: Box<dyn Transaction>,
+}
+
+impl<'a> Gates<'a> {
+    fn new(db: &'a Database, guard: Box<dyn Transaction>, tables: BTreeSet<Oid>) -> Gates<'a> {
+        let _underway = tables.iter().map(|table| Underway::new(db, Some(*table))).collect();
+        Gates { db, tables, _underway, guard }
+    }
+}
+
+impl Drop for Gates<'_> {
+    fn drop(&mut self) {
+        // If even that fails, and behind a panic, maintenance does it.
+        if !std::thread::panicking() {
+            let patience = last_patience(self.db);
+            self.tables.iter().for_each(|table| drop(open_gate(self.db, &patience, *table)));
+        }
+    }
 }
 
 impl Online<'_> {

@@ -56,6 +56,8 @@ use std::sync::Arc;
 
 /// How often a step is tried.
 const STEP_ATTEMPTS_MAX: usize = 64;
+/// How long what a statement has begun is tried to be taken back when it ends, microseconds; then maintenance does it.
+const LAST_US_MAX: i64 = 5_000_000;
 /// Rows read at once.
 const CHUNK_ROWS: usize = 4096;
 /// Marks looked at in one transaction; where it is refused, one by one.
@@ -74,6 +76,28 @@ pub(super) struct Online<'a> {
 
 /// What the client of a statement is told that has run by transactions of its own, and when the last of them was committed: what it reads next lies at or above that.
 pub type Ended = (Vec<SqlError>, Timestamp);
+
+/// What is made in this process: maintenance leaves it alone until this is gone, whatever ends it.
+pub(super) struct Underway<'a> {
+    db: &'a Database,
+    id: Option<Oid>,
+}
+
+impl<'a> Underway<'a> {
+    pub(super) fn new(db: &'a Database, id: Option<Oid>) -> Underway<'a> {
+        id.into_iter().for_each(|id| db.builds.begin(id));
+        Underway { db, id }
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.db.loads.end(id);
+            self.db.builds.end(id);
+        }
+    }
+}
 
 /// What was announced.
 struct Announced {
@@ -151,21 +175,18 @@ pub fn create_index_online(
 ) -> Result<Ended, SqlError> {
     let mut online = Online::new(db, database, context, options);
     let mut guard = online.hold_table(making.table())?;
-    let mut index = None;
+    let mut index = Underway::new(db, None);
     let result = online.announce(making, &mut index).and_then(|(announced, notices)| {
         if let Some(announced) = announced {
             online.build(&announced)?;
         }
         Ok(notices)
     });
-    if let Some(index) = index {
-        if result.is_err() {
-            // If even that fails, maintenance does it.
-            let _ = undo(db, &Patience::default(), online.table, index);
-        }
-        db.loads.end(index);
-        db.builds.end(index);
+    if let (Some(index), Err(_)) = (index.id, &result) {
+        // If even that fails, maintenance does it.
+        let _ = undo(db, &last_patience(db), online.table, index);
     }
+    drop(index);
     guard.rollback();
     result.map(|notices| online.ended(notices))
 }
@@ -297,7 +318,7 @@ impl<'a> Online<'a> {
     fn announce(
         &self,
         making: Making<'_>,
-        index: &mut Option<Oid>,
+        underway: &mut Underway<'a>,
     ) -> Result<(Option<Announced>, Vec<SqlError>), SqlError> {
         let path = &self.context.settings.search_path;
         let name = making.table().clone();
@@ -334,11 +355,8 @@ impl<'a> Online<'a> {
             run.check_kept(&with)?;
             let made = with.indexes.pop().ok_or_else(|| lost("the index"))?;
             let (id, marks) = (made.id, run.new_oid()?);
-            if let Some(before) = index.replace(id) {
-                self.db.builds.end(before);
-            }
             // Before it can be seen: whoever looks for orphans finds it here.
-            self.db.builds.begin(id);
+            *underway = Underway::new(self.db, Some(id));
             with.building = Some(Building { index: made, marks, maintained: false });
             with.maker = self.db.kv.node();
             // Writers must be able to go by it.
@@ -541,13 +559,13 @@ pub fn add_condition_online(
 ) -> Result<Ended, SqlError> {
     let mut online = Online::new(db, database, context, options);
     let mut guard = online.hold_table(name)?;
-    db.builds.begin(online.table);
+    let underway = Underway::new(db, Some(online.table));
     let result = online.add_condition(action);
     if result.is_err() {
         // If even that fails, maintenance does it.
-        let _ = undo_pending(db, &Patience::default(), online.table);
+        let _ = undo_pending(db, &last_patience(db), online.table);
     }
-    db.builds.end(online.table);
+    drop(underway);
     guard.rollback();
     result.map(|notices| online.ended(notices))
 }
@@ -612,7 +630,14 @@ fn is_conflict(e: &SqlError) -> bool {
 }
 
 pub(super) fn lost(what: &str) -> SqlError {
-    SqlError::new(SqlState::INTERNAL_ERROR, format!("{what} was lost while an index was made"))
+    SqlError::new(SqlState::INTERNAL_ERROR, format!("{what} was lost while the table was changed"))
+}
+
+/// So long is waited for what a statement leaves to be taken back when it ends; what ended it may be that nobody answers.
+pub(super) fn last_patience(db: &Database) -> Patience {
+    let patience = Patience::default();
+    patience.deadline.set(db.kv.monotonic_us().saturating_add(LAST_US_MAX));
+    patience
 }
 
 /// Takes an index back that is not made any more.
@@ -689,7 +714,16 @@ pub(super) fn open_gate(db: &Database, patience: &Patience, table: Oid) -> Resul
     undo_with(db, patience, table, &open)
 }
 
-/// Takes back the indexes, conditions and gates of this node that nobody in this process makes: their process has ended.
+/// Opens a gate that nobody is behind: whoever is holds the table, at whatever node. Its own may never come back.
+fn open_left(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
+    let mut guard = patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
+    match guard.lock(&key::guard(table), LockWait::Skip)? {
+        true => open_gate(db, patience, table),
+        false => Ok(()),
+    }
+}
+
+/// Takes back the indexes and conditions of this node that nobody in this process makes, since their process has ended, and gates that nobody is behind.
 ///
 /// # Errors
 /// Those of the layers below.
@@ -713,11 +747,10 @@ pub fn undo_orphans(db: &Database, patience: &Patience) -> Result<(), SqlError> 
         {
             undo_pending(db, patience, *id)?;
         }
-        if let Relation::Table(Table { id, gated: true, maker, .. }) = &**relation
-            && own(*maker)
+        if let Relation::Table(Table { id, gated: true, .. }) = &**relation
             && !db.builds.contains(*id)
         {
-            open_gate(db, patience, *id)?;
+            open_left(db, patience, *id)?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // sessions have threads of their own
 
 use super::online::{Chance, Meddled, ROWS, fill};
+use super::waits::{FILLED, KEY_WAITS, LOCK_WAITS, until, until_state};
 use super::{Rows, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{BeginOptions, Interrupt, ScanRequest};
@@ -10,12 +11,22 @@ use sql::{Kv, Session, Startup};
 use std::sync::atomic::Ordering;
 use std::thread;
 
-/// Whether writers of a table hold its version: what is read of the catalog's records themselves.
+/// Whether writers of a table hold its version.
 pub(super) fn is_gated(kv: &impl Kv) -> bool {
+    records_have(kv, b"\"gated\"")
+}
+
+/// Whether a table is being changed.
+pub(super) fn is_changed(kv: &impl Kv) -> bool {
+    is_gated(kv) || records_have(kv, b"\"building\"") || records_have(kv, b"\"pending\"")
+}
+
+/// What is read of the catalog's records themselves.
+fn records_have(kv: &impl Kv, word: &[u8]) -> bool {
     let mut txn = kv.begin(&BeginOptions::default()).expect("begin");
     let relations = sql::catalog::key::index_span(sql::catalog::key::RELATIONS);
     let found = txn.scan(&ScanRequest { span: relations, reverse: false, limit: 1000 }).expect("scan");
-    found.rows.iter().any(|(_, record)| record.windows(7).any(|part| part == b"\"gated\""))
+    found.rows.iter().any(|(_, record)| record.windows(word.len()).any(|part| part == word))
 }
 
 /// Somebody writes before each transaction that begins beside the statement: whatever reads all rows while they may change never ends.
@@ -70,21 +81,35 @@ fn what_reads_all_rows_ends_beside_writers() {
     assert_eq!(run(&mut a, constraints), ["later", "one", "points", "small", "t_o_key", "t_pkey"]);
 }
 
+/// The control of the test above: where writers do not heed the version that is held, one after the other comes before the statement, and it begins anew each time.
+#[test]
+fn what_reads_all_rows_ends_because_writers_wait() {
+    // Ten times what it takes.
+    let transactions_max = 100;
+    for (kv, expected) in [(MemoryKv::new(), "00000"), (MemoryKv::heedless(), "57P01")] {
+        let kv = Meddled::over(kv);
+        let db = open(kv.clone());
+        let mut a = session(&db);
+        fill(&mut a);
+        let mut by = session(&db);
+        run(&mut by, "SET lock_timeout = '1ms'");
+        *kv.by.lock().expect("lock") = Some((by, Chance(23)));
+        kv.left.store(transactions_max, Ordering::Relaxed);
+        let state = state_of(&mut a, FILLED);
+        *kv.by.lock().expect("lock") = None;
+        assert_eq!(state, expected, "{} transactions were left", kv.left.load(Ordering::Relaxed));
+    }
+}
+
 /// Waits until a change waits for those who have written.
 fn until_waiting(asking: &mut Session) {
-    while run(asking, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != ["1"] {
-        thread::yield_now();
-    }
+    until(asking, LOCK_WAITS, "1");
 }
 
 /// Waits until so many transactions wait for keys.
 fn until_queued(asking: &mut Session, count: usize) {
-    while run(asking, "SELECT count(*) FROM pg_locks WHERE NOT granted") != [count.to_string()] {
-        thread::yield_now();
-    }
+    until(asking, KEY_WAITS, &count.to_string());
 }
-
-const FILLED: &str = "ALTER TABLE t ADD COLUMN r float8 NOT NULL DEFAULT random()";
 
 #[test]
 fn who_has_written_is_waited_for_and_who_comes_then_waits() {
@@ -103,7 +128,7 @@ fn who_has_written_is_waited_for_and_who_comes_then_waits() {
     run(&mut beside, "BEGIN; UPDATE t SET v = 9 WHERE id = 8");
     run(&mut before, "COMMIT");
     // Now it waits for the other, and whoever comes waits for it.
-    while state_of(&mut asking, "UPDATE t SET v = 8 WHERE id = 6") == "00000" {}
+    until_state(&mut asking, "UPDATE t SET v = 8 WHERE id = 6", "55P03");
     assert_eq!(state_of(&mut asking, "INSERT INTO t VALUES (500000, 1, 500000)"), "55P03");
     run(&mut asking, "SELECT count(*) FROM t; RESET lock_timeout");
     run(&mut beside, "DELETE FROM t WHERE id = 9");
@@ -150,7 +175,7 @@ fn a_change_that_is_cancelled_keeps_nobody_waiting() {
             run(&mut b, "COMMIT");
             let mut other = session(&db);
             run(&mut other, "SET lock_timeout = '10ms'");
-            while state_of(&mut other, "UPDATE t SET v = 9 WHERE id = 7") == "00000" {}
+            until_state(&mut other, "UPDATE t SET v = 9 WHERE id = 7", "55P03");
         }
         interrupt.raise();
         let (left, state) = changing.join().expect("the change");

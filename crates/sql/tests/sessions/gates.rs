@@ -4,41 +4,11 @@
 
 use super::exclusive::is_gated;
 use super::online::{Chance, Meddled, fill};
+use super::waits::{FILLED, KEY_WAITS, LOCK_WAITS, until, until_state};
 use super::{open, run, session, state_of};
-use sql::Session;
 use sql::transaction::memory::MemoryKv;
 use std::sync::atomic::Ordering;
 use std::thread;
-
-/// So often a condition is looked for until it counts as never true.
-const TURNS_MAX: usize = 30_000;
-
-/// Until a query gives this.
-fn until(asking: &mut Session, sql: &str, expected: &str) {
-    let mut found = Vec::new();
-    for _ in 0..TURNS_MAX {
-        found = run(asking, sql);
-        if found == [expected] {
-            return;
-        }
-        thread::yield_now();
-    }
-    panic!("{sql}: still {found:?}, not {expected}");
-}
-
-/// Until a statement ends so.
-fn until_state(asking: &mut Session, sql: &str, expected: &str) {
-    let mut found = String::new();
-    for _ in 0..TURNS_MAX {
-        found = state_of(asking, sql);
-        if found == expected {
-            return;
-        }
-    }
-    panic!("{sql}: still {found}, not {expected}");
-}
-
-const FILLED: &str = "ALTER TABLE t ADD COLUMN r float8 NOT NULL DEFAULT random()";
 
 /// What runs by transactions of its own uses the tables that foreign keys lead to until it has ended, and not while its session is idle.
 #[test]
@@ -85,7 +55,10 @@ fn who_may_not_write_reads_the_catalog_beside_a_gate() {
         let db = open(kv.clone());
         let mut a = session(&db);
         fill(&mut a);
-        run(&mut a, "ALTER TABLE t ADD UNIQUE (u); CREATE TABLE c (id int PRIMARY KEY, u int REFERENCES t (u))");
+        run(
+            &mut a,
+            "ALTER TABLE t ADD UNIQUE (u); CREATE TABLE c (id int PRIMARY KEY, u int REFERENCES t (u) DEFERRABLE)",
+        );
         let by = session(&db);
         kv.idles.store(true, Ordering::Relaxed);
         *kv.by.lock().expect("lock") = Some((by, Chance(5)));
@@ -102,6 +75,20 @@ fn who_may_not_write_reads_the_catalog_beside_a_gate() {
                 assert_eq!(state_of(&mut b, look), "00000", "{begin}: {look}");
             }
             run(&mut b, "COMMIT");
+        }
+        // References are kept through it.
+        for (sql, state) in [
+            ("INSERT INTO c VALUES (1, 5)", "00000"),
+            ("INSERT INTO c VALUES (2, 999999)", "23503"),
+            ("DELETE FROM t WHERE u = 5", "23503"),
+            ("BEGIN; SET CONSTRAINTS ALL DEFERRED; INSERT INTO c VALUES (2, 999998)", "00000"),
+            ("COMMIT", "23503"),
+            (
+                "BEGIN; SET CONSTRAINTS ALL DEFERRED; INSERT INTO c VALUES (3, 999997); UPDATE t SET u = 999997 WHERE u = 6; COMMIT",
+                "00000",
+            ),
+        ] {
+            assert_eq!(state_of(&mut b, sql), state, "{sql}");
         }
     }
     assert!(gated > 0);
@@ -120,7 +107,7 @@ fn who_looks_at_the_catalog_does_not_wait_and_is_not_waited_for() {
         run(&mut a, FILLED);
         a
     });
-    until(&mut asking, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'", "1");
+    until(&mut asking, LOCK_WAITS, "1");
     // By the version that is held: the change takes it behind this.
     run(&mut beside, "BEGIN; UPDATE t SET v = 9 WHERE id = 8");
     run(&mut before, "COMMIT");
@@ -178,7 +165,7 @@ fn whatever_writes_waits_at_a_gate() {
         a
     });
     let mut looking = session(&db);
-    until(&mut looking, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'", "1");
+    until(&mut looking, LOCK_WAITS, "1");
     run(&mut beside, "BEGIN; UPDATE t SET v = 9 WHERE id = 8");
     run(&mut before, "COMMIT");
     until_state(&mut asking, "UPDATE t SET v = 8 WHERE id = 6", "55P03");
@@ -215,7 +202,7 @@ fn a_deadlock_through_a_gate_is_found() {
     run(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED; CREATE SEQUENCE t_s_seq");
     let changing = thread::spawn(move || state_of(&mut a, "ALTER TABLE t ADD COLUMN s serial"));
     // Behind the gate, for the name of the sequence that it makes.
-    until(&mut asking, "SELECT count(*) FROM pg_locks WHERE NOT granted", "1");
+    until(&mut asking, KEY_WAITS, "1");
     // It would wait for the gate, for ever.
     run(&mut b, "SET lock_timeout = '20s'");
     let written = state_of(&mut b, "INSERT INTO t VALUES (500000, 1, 500000)");
@@ -224,4 +211,74 @@ fn a_deadlock_through_a_gate_is_found() {
     assert!(states.iter().filter(|state| *state == "40P01").count() == 1, "{states:?}");
     assert!(states.iter().filter(|state| *state == "00000").count() == 1, "{states:?}");
     run(&mut b, "SET lock_timeout = '10ms'; INSERT INTO t VALUES (500001, 1, 500001)");
+}
+
+/// Two that each have written to one table, and come to the gate of the other's.
+#[test]
+fn a_deadlock_of_two_gates_is_found() {
+    let db = open(MemoryKv::new());
+    let (mut a, b, mut asking) = (session(&db), session(&db), session(&db));
+    fill(&mut a);
+    run(&mut a, "CREATE TABLE s (id int PRIMARY KEY, v int)");
+    run(&mut a, "INSERT INTO s SELECT i, i FROM generate_series(1, 3000) AS g (i)");
+    let writers = |id: u32| {
+        ["t", "s"].map(|table| {
+            let mut own = session(&db);
+            run(&mut own, "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '20s'");
+            run(&mut own, &format!("UPDATE {table} SET v = 7 WHERE id = {id}"));
+            own
+        })
+    };
+    let before = writers(5);
+    let changing = [(a, "t"), (b, "s")].map(|(mut own, table)| {
+        let sql = format!("ALTER TABLE {table} ADD COLUMN r float8 NOT NULL DEFAULT random()");
+        thread::spawn(move || run(&mut own, &sql))
+    });
+    until(&mut asking, LOCK_WAITS, "2");
+    // Each holds the version of its table; behind it the change waits for that.
+    let [mut first, mut second] = writers(6);
+    before.into_iter().for_each(|mut own| drop(run(&mut own, "COMMIT")));
+    until(&mut asking, KEY_WAITS, "2");
+    let other =
+        thread::spawn(move || ["UPDATE t SET v = 9 WHERE id = 7", "COMMIT"].map(|sql| state_of(&mut second, sql)));
+    let own = ["UPDATE s SET v = 9 WHERE id = 7", "COMMIT"].map(|sql| state_of(&mut first, sql));
+    let both = [own, other.join().expect("the other")];
+    let count = |expected: &str| both.iter().filter(|states| states[0] == expected).count();
+    assert_eq!((count("40P01"), count("00000")), (1, 1), "{both:?}");
+    changing.into_iter().for_each(|change| drop(change.join().expect("the change")));
+}
+
+/// `lock_timeout` ends the wait of the change at the version, too; what a block has done before it came to the gate stays done.
+#[test]
+fn waits_at_a_gate_end_by_their_time() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut beside, mut other, mut asking) = (session(&db), session(&db), session(&db), session(&db));
+    fill(&mut a);
+    run(&mut asking, "CREATE TABLE c (id int)");
+    for (timeout, expected) in [("1s", "55P03"), ("0", "00000")] {
+        run(&mut a, &format!("SET lock_timeout = '{timeout}'"));
+        run(&mut beside, "BEGIN; UPDATE t SET v = 9 WHERE id = 8");
+        let changing = thread::spawn(move || {
+            let state = state_of(&mut a, FILLED);
+            (a, state)
+        });
+        until(&mut asking, LOCK_WAITS, "1");
+        run(&mut other, "BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 9 WHERE id = 9");
+        // The version before is not in use any more; that which is held is. (Time that passes as it is looked at ends no wait for a session, but one for a key.)
+        run(&mut beside, "COMMIT");
+        if expected == "00000" {
+            until(&mut asking, KEY_WAITS, "1");
+            // A block comes to the gate, hears that it would wait too long, and goes on without that.
+            run(&mut asking, "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10ms'");
+            run(&mut asking, "INSERT INTO c VALUES (1); SAVEPOINT before");
+            assert_eq!(state_of(&mut asking, "DELETE FROM t WHERE id = 10"), "55P03");
+            run(&mut asking, "ROLLBACK TO before; INSERT INTO c VALUES (2); COMMIT");
+            assert_eq!(run(&mut asking, "SELECT count(*) FROM c"), ["2"]);
+            run(&mut other, "ROLLBACK");
+        }
+        let state;
+        (a, state) = changing.join().expect("the change");
+        assert_eq!(state, expected);
+        run(&mut other, "COMMIT");
+    }
 }

@@ -4,6 +4,7 @@ mod ahead;
 mod catalog;
 mod checks;
 mod choice;
+mod circles;
 mod conflicting;
 mod cursors;
 mod defaults;
@@ -18,6 +19,7 @@ mod pipelines;
 mod skewed;
 mod tokens;
 mod unreached;
+mod waits;
 mod watched;
 mod wide;
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // sessions have threads of their own
 
+use super::waits::until;
 use super::{Rows, conflicting, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
@@ -124,8 +125,11 @@ pub(super) struct Meddled {
 }
 impl Meddled {
     pub(super) fn new() -> Meddled {
+        Meddled::over(MemoryKv::new())
+    }
+    pub(super) fn over(kv: MemoryKv) -> Meddled {
         let left = Arc::new(AtomicUsize::new(usize::MAX));
-        Meddled { kv: MemoryKv::new(), by: Arc::default(), left, idles: Arc::default() }
+        Meddled { kv, by: Arc::default(), left, idles: Arc::default() }
     }
 }
 impl Kv for Meddled {
@@ -323,9 +327,7 @@ fn an_open_block_is_waited_for_and_hears_of_nothing() {
     });
     let mut asking = session(&db);
     let phase = "SELECT phase FROM pg_stat_progress_create_index";
-    while run(&mut asking, phase) != ["waiting for writers before build"] {
-        thread::yield_now();
-    }
+    until(&mut asking, phase, "waiting for writers before build");
     // Other changes of the table wait, those of other tables do not.
     run(&mut asking, "CREATE TABLE other (id int); SET lock_timeout = '10ms'");
     assert_eq!(state_of(&mut asking, "ALTER TABLE t DROP COLUMN u"), "55P03");
@@ -350,9 +352,7 @@ fn an_index_that_is_cancelled_leaves_nothing() {
         (a, state)
     });
     let mut asking = session(&db);
-    while run(&mut asking, "SELECT count(*) FROM pg_stat_progress_create_index") == ["0"] {
-        thread::yield_now();
-    }
+    until(&mut asking, "SELECT count(*) FROM pg_stat_progress_create_index", "1");
     interrupt.raise();
     let (mut a, state) = maker.join().expect("the maker");
     assert_eq!(state, "57014");

@@ -45,6 +45,8 @@ struct State {
     careless: bool,
     /// See [`MemoryKv::far`].
     far: bool,
+    /// See [`MemoryKv::heedless`].
+    heedless: bool,
 }
 
 impl State {
@@ -160,6 +162,12 @@ impl MemoryKv {
     pub fn far() -> Self {
         let kv = Self::default();
         kv.0.state.lock().far = true;
+        kv
+    }
+    /// One that breaks a rule on purpose: nobody waits for a key that is to be locked `FOR KEY SHARE`.
+    pub fn heedless() -> Self {
+        let kv = Self::default();
+        kv.0.state.lock().heedless = true;
         kv
     }
     /// Another one that holds what this one does now: a copy that is put in its place, or runs beside it.
@@ -625,6 +633,9 @@ impl Transaction for MemoryTransaction {
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         if self.read_only {
             return Err(KvError::ReadOnly);
+        }
+        if mode == LockMode::KeyShare && self.kv.state.lock().heedless {
+            return Ok(true);
         }
         let held = self.locks.len();
         let key = Bytes::copy_from_slice(key);
