@@ -14,7 +14,7 @@ pub(super) const KEY_WAITS: &str = "SELECT count(*) FROM pg_locks WHERE NOT gran
 pub(super) const FILLED: &str = "ALTER TABLE t ADD COLUMN r float8 NOT NULL DEFAULT random()";
 
 /// So often a condition is looked for until it counts as never true.
-const TURNS_MAX: usize = 30_000;
+const TURNS_MAX: usize = 300_000;
 
 /// Until a query gives this.
 pub(super) fn until(asking: &mut Session, sql: &str, expected: &str) {
