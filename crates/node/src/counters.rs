@@ -111,6 +111,10 @@ counters! {
     log_refusals,
     /// Commands that waited for the disk, and were proposed together with others.
     commands_gathered,
+    /// Commands that were put off, as the engine here was behind what is applied.
+    commands_put_off,
+    /// Appends of leaders that were not taken for the same reason.
+    appends_put_off,
     /// Splits of ranges that were applied here.
     splits,
     /// Splits that a snapshot told of, and that were applied from the log here before it.

@@ -141,6 +141,8 @@ switches! {
     forget_half_a_snapshot: set_forget_half_a_snapshot,
     /// What is frozen carries the state of the ranges as it was the time before (design 4a.9).
     state_apart: set_state_apart,
+    /// Whatever comes is taken, however far the engine is behind (`crowding`).
+    take_when_crowded: set_take_when_crowded,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.
     commit_unstaged: set_commit_unstaged,
     /// A node that ran alone becomes a member though it is ahead of time, and its ranges begin at the present (design 4a.11).

@@ -151,6 +151,8 @@ pub(crate) struct Core<E> {
     /// The greatest commit that was shown here, and what that was when.
     pub visible: Timestamp,
     pub timeline: Timeline,
+    /// The disk is full: nobody waits for the engine (`crowding`).
+    pub disk_full: bool,
     /// Nothing is committed any more.
     pub closed: bool,
     /// Nothing is served any more.
@@ -431,7 +433,9 @@ impl<E: Engine> Core<E> {
         match body {
             Body::Envelope(envelope) => {
                 if (envelope.from, envelope.to) == (from.store(), self.me().store()) {
+                    self.replicas.take_entries(!self.is_crowded());
                     self.log(now, raft::Input::Message(envelope));
+                    self.counters.appends_put_off.add(self.replicas.take_put_off());
                 }
             }
             Body::Request { id, range, request } => self.serve(now, Asker::Peer(from, id), range, request)?,

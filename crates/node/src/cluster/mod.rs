@@ -13,7 +13,7 @@
 //!                 reads         answered                                                             verdict, answer, versions
 //! ```
 //! A range has one door (`protocol::door`), and only its leader answers there, under its lease: reads at once (`serve`), changes when its log has them and
-//! they are applied (`propose`); large ones go there in parts before (`stage`). The gateway asks until it is answered (`gateway`); what changes a range is done once, however often it is asked
+//! they are applied (`propose`); large ones go there in parts before (`stage`). Who falls behind with them says so (`crowding`). The gateway asks until it is answered (`gateway`); what changes a range is done once, however often it is asked
 //! (`protocol::txn`, invariant 8). A transaction of many ranges is decided by its prepares; whoever asks all of them knows, so anybody
 //! may finish what another left (`commit`). Who doubts his own clock asks a leader for the time (`lent`).
 //!
@@ -57,6 +57,7 @@ mod commit;
 mod conversion;
 mod copying;
 mod core;
+mod crowding;
 mod deadlock;
 mod digest;
 mod fence;

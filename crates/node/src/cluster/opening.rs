@@ -186,6 +186,7 @@ impl<E: Engine> Opening<E> {
             ranges_named: 0,
             visible,
             timeline: Timeline::default(),
+            disk_full: false,
             closed: false,
             failed: false,
             trouble: None,

@@ -26,7 +26,7 @@ pub(crate) fn fenced() -> Answer {
 }
 
 /// What a command is about, for its askers.
-fn slot_of(command: &Command) -> Option<Slot> {
+pub(crate) fn slot_of(command: &Command) -> Option<Slot> {
     match command {
         Command::Commit(batch) | Command::Prepare { batch, .. } => Some((batch.txn, 0)),
         Command::Stage { part, .. } => Some((part.txn, part.number.saturating_add(1))),
@@ -125,6 +125,11 @@ impl<E: Engine> Core<E> {
             | Request::Hold { .. }
             | Request::Keep { .. } => return Ok(()),
         };
+        if self.puts_off(now, range, &command) {
+            self.counters.commands_put_off.one();
+            self.answer(asker, Answer::Waiting);
+            return Ok(());
+        }
         self.propose(now, Some(asker), range, command, floor);
         Ok(())
     }

@@ -8,6 +8,7 @@ mod bank;
 mod client;
 mod collection;
 mod controls;
+mod crowded;
 mod doubt;
 mod gone_back;
 mod holds;

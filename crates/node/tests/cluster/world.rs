@@ -185,6 +185,7 @@ pub struct World {
     limits: LogLimits,
     /// The cluster's version when a node starts.
     version: u16,
+    versions: VersionsConfig,
 }
 
 pub fn key(text: &str) -> Bytes {
@@ -224,7 +225,31 @@ impl World {
     }
 
     fn made(version: u16, seed: u64, nodes: u32, ranges: Vec<Founding>, prepare: Prepare, limits: LogLimits) -> Self {
-        let mut world = World {
+        let mut world = Self::empty(version, seed, prepare, limits, VersionsConfig::default());
+        for node in 1..=nodes {
+            world.add(seed, node, ranges.clone());
+        }
+        world
+    }
+
+    /// Of nodes with other settings of their stores.
+    pub fn stored(
+        seed: u64,
+        nodes: u32,
+        ranges: Vec<Founding>,
+        prepare: Prepare,
+        limits: LogLimits,
+        versions: VersionsConfig,
+    ) -> Self {
+        let mut world = Self::empty(VERSION_MAX, seed, prepare, limits, versions);
+        for node in 1..=nodes {
+            world.add(seed, node, ranges.clone());
+        }
+        world
+    }
+
+    fn empty(version: u16, seed: u64, prepare: Prepare, limits: LogLimits, versions: VersionsConfig) -> Self {
+        World {
             true_us: Rc::new(Cell::new(BEGIN_US)),
             rng: Rng::new(seed),
             weather: Weather::calm(),
@@ -239,11 +264,8 @@ impl World {
             lose: None,
             limits,
             version,
-        };
-        for node in 1..=nodes {
-            world.add(seed, node, ranges.clone());
+            versions,
         }
-        world
     }
 
     /// A new machine, with an empty disk.
@@ -333,7 +355,7 @@ impl World {
         let machine = self.machines.get_mut(&node).unwrap();
         machine.life += 1;
         let now = machine.watch.read(now_us);
-        let versions = Versions::open(machine.engine.clone(), VersionsConfig::default()).unwrap();
+        let versions = Versions::open(machine.engine.clone(), self.versions.clone()).unwrap();
         let sabotage = Sabotage::default();
         (self.prepare)(&sabotage);
         let mut opening = Opening::with(machine.options.clone(), Arc::new(versions), &now, sabotage)?;

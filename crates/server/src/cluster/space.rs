@@ -87,6 +87,7 @@ pub(super) fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
     if inner.full.swap(full, SeqCst) == full {
         return;
     }
+    inner.member.tell_disk_full(full);
     match full {
         true => crate::log::warning(
             "the disk is full: this node takes no writes of its clients until there is room; its ranges go on where the others have a majority",

@@ -336,6 +336,10 @@ impl Replica {
         if self.installing && matches!(kind, MessageType::MsgAppend | MessageType::MsgHeartbeat) {
             return Ok(());
         }
+        if store.refuses_entries && kind == MessageType::MsgAppend && !letter.message.entries.is_empty() {
+            store.put_off += 1;
+            return Ok(());
+        }
         self.routes.insert(sender, from);
         self.routes.retain(|replica, _| *replica == sender || !self.raw.store().conf.stores.contains_key(replica));
         if self.routes.len() > MEMBERS_MAX {

@@ -161,6 +161,16 @@ impl Replicas {
         }
     }
 
+    /// Whether entries that leaders elsewhere send are taken: where whoever applies them is behind, they are not. As if they were lost: nothing of them is acknowledged, and they are sent again.
+    pub fn take_entries(&mut self, take: bool) {
+        self.store.refuses_entries = !take;
+    }
+
+    /// So many messages with entries were not taken since this was last asked.
+    pub fn take_put_off(&mut self) -> u64 {
+        std::mem::take(&mut self.store.put_off)
+    }
+
     /// Everything that has gathered.
     pub fn drain(&mut self) -> Outputs {
         self.flush();

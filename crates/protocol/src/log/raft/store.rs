@@ -42,6 +42,10 @@ pub(crate) struct Store {
     pub elections: Elections,
     /// The stores that are known to live: their promises are running.
     pub elections_heard: BTreeSet<StoreId>,
+    /// Entries of leaders elsewhere are not taken now: what carries them counts as lost.
+    pub refuses_entries: bool,
+    /// So many messages were refused for it.
+    pub put_off: u64,
     pub sabotage: Sabotage,
 }
 
@@ -63,6 +67,8 @@ impl Store {
             words: Words::default(),
             elections: Elections::default(),
             elections_heard: BTreeSet::new(),
+            refuses_entries: false,
+            put_off: 0,
             sabotage: Sabotage::default(),
             options,
         }

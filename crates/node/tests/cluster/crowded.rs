@@ -1,0 +1,179 @@
+//! Engines that fall behind: whoever writes is held back, and memory is not filled.
+
+use super::client::{Txn, value};
+use super::world::{World, founding};
+use node::TxnError;
+use node::cluster::LogLimits;
+use std::cell::Cell;
+use std::rc::Rc;
+use store::VersionsConfig;
+
+/// A layer is full with so many bytes; six of them are all that memory is meant for.
+const LAYER_BYTES: usize = 16 << 10;
+const MEANT_BYTES: usize = 6 * LAYER_BYTES;
+/// What may be on its way when a node finds that it is crowded: a few transactions.
+const ON_ITS_WAY_BYTES: usize = 64 << 10;
+const WRITTEN_BYTES: usize = 4 << 10;
+
+fn world(seed: u64, holds: bool) -> World {
+    let limits = LogLimits { entry_bytes: 2000, part_bytes: 500, entries_kept: 10_000, ..LogLimits::default() };
+    let versions = VersionsConfig { freeze_bytes: LAYER_BYTES, ..VersionsConfig::default() };
+    let prepare: fn(&node::Sabotage) = match holds {
+        true => |_| {},
+        false => |sabotage| sabotage.set_take_when_crowded(true),
+    };
+    let mut w = World::stored(seed, 3, founding(&[""], &[1, 2, 3]), prepare, limits, versions);
+    w.await_leader(1);
+    w
+}
+
+fn overlay_bytes(w: &World, node: u32) -> usize {
+    w.member(node).versions().overlay_bytes()
+}
+
+/// Writes rows one after the other, each in a transaction, with so many bytes; counts what was done, and what was certainly not.
+fn write(w: &mut World, node: u32, count: usize, bytes: usize) -> Rc<Cell<(usize, usize)>> {
+    let done = Rc::new(Cell::new((0, 0)));
+    let counted = done.clone();
+    w.spawn(node, move |env| {
+        Box::pin(async move {
+            for n in 0..count {
+                loop {
+                    let mut txn = Txn::begin(&env).unwrap();
+                    txn.put(&format!("row{n:04}"), format!("{n}:{}", "x".repeat(bytes)));
+                    let (written, refused) = counted.get();
+                    match txn.commit().await {
+                        Ok(_) => {
+                            counted.set((written + 1, refused));
+                            break;
+                        }
+                        // (Written twice it is the same.)
+                        Err(TxnError::Restart { .. } | TxnError::Unavailable { .. } | TxnError::CommitUnknown) => {
+                            counted.set((written, refused + 1));
+                        }
+                        Err(other) => panic!("row {n}: {other}"),
+                    }
+                }
+            }
+        })
+    });
+    done
+}
+
+/// All nodes but these write to their engines what is due.
+fn run_and_flush(w: &mut World, but: &[u32], seconds: u64) {
+    for _ in 0..10 * seconds {
+        w.run(100_000);
+        for node in (1..=3).filter(|node| !but.contains(node)) {
+            if w.member(node).versions().freeze_due() {
+                w.flush(node);
+            }
+        }
+    }
+}
+
+/// One whose memory is bounded by what layers are meant for, while somebody elsewhere writes as much as he can.
+fn of_a_leader(holds: bool, bytes: usize) -> (usize, usize) {
+    let mut w = world(1, holds);
+    let leader = w.leader(1).unwrap();
+    let gateway = leader % 3 + 1;
+    let count = 2 * MEANT_BYTES / bytes;
+    let done = write(&mut w, gateway, count, bytes);
+    run_and_flush(&mut w, &[leader], 60);
+    let (held, (written, _)) = (overlay_bytes(&w, leader), done.get());
+    if holds {
+        assert!(w.member(leader).counters().commands_put_off.get() > 0);
+    }
+    // Its engine is back.
+    run_and_flush(&mut w, &[], 60);
+    assert_eq!((done.get().0, w.jobs()), (count, 0), "the writer goes on");
+    let (node, last) = (leader, count - 1);
+    let all = w.ask(node, async |env| Txn::begin(&env).unwrap().scan("row", "rox", false).await.unwrap());
+    assert!(all.len() == count && all[last].1.starts_with(&format!("{last}:")), "all is there, once");
+    w.run(3_000_000);
+    w.check_replicas();
+    (held, written)
+}
+
+#[test]
+fn a_leader_whose_engine_falls_behind_holds_writers_elsewhere_back() {
+    // Small ones, and such as come in parts.
+    for bytes in [1000, WRITTEN_BYTES] {
+        let (held, _) = of_a_leader(true, bytes);
+        assert!(held < MEANT_BYTES + ON_ITS_WAY_BYTES, "{held} bytes of rows of {bytes}");
+    }
+}
+
+/// A negative control.
+#[test]
+fn a_leader_who_takes_what_comes_fills_its_memory() {
+    for bytes in [1000, WRITTEN_BYTES] {
+        let (held, _) = of_a_leader(false, bytes);
+        assert!(held > MEANT_BYTES + ON_ITS_WAY_BYTES, "{held} bytes of rows of {bytes}");
+    }
+}
+
+fn of_a_follower(holds: bool) -> usize {
+    let mut w = world(2, holds);
+    let leader = w.leader(1).unwrap();
+    let (gateway, slow) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    let count = 3 * MEANT_BYTES / WRITTEN_BYTES;
+    let done = write(&mut w, gateway, count, WRITTEN_BYTES);
+    w.holds_flushes.insert(slow);
+    run_and_flush(&mut w, &[slow], 60);
+    assert_eq!(done.get(), (count, 0), "nobody waits for one of three");
+    let held = overlay_bytes(&w, slow);
+    w.holds_flushes.clear();
+    run_and_flush(&mut w, &[], 30);
+    assert!(w.ask(slow, async |env| value(env, "row0000").await.is_some()));
+    w.check_replicas();
+    let applied = |node| w.member(node).digest(node::RangeId(1)).unwrap().0;
+    assert_eq!(applied(slow), applied(leader), "it has caught up");
+    held
+}
+
+#[test]
+fn a_follower_whose_engine_falls_behind_takes_no_more_and_catches_up() {
+    let held = of_a_follower(true);
+    assert!(held < MEANT_BYTES + ON_ITS_WAY_BYTES, "{held}");
+}
+
+/// A negative control.
+#[test]
+fn a_follower_that_takes_what_comes_fills_its_memory() {
+    let held = of_a_follower(false);
+    assert!(held > MEANT_BYTES + ON_ITS_WAY_BYTES, "{held}");
+}
+
+#[test]
+fn two_followers_that_fall_behind_hold_the_writer_back() {
+    let mut w = world(3, true);
+    let leader = w.leader(1).unwrap();
+    let slow = [leader % 3 + 1, (leader + 1) % 3 + 1];
+    let count = 3 * MEANT_BYTES / WRITTEN_BYTES;
+    w.holds_flushes.extend(slow);
+    let done = write(&mut w, leader, count, WRITTEN_BYTES);
+    run_and_flush(&mut w, &slow, 20);
+    assert!(done.get().0 < count, "it waits");
+    for node in 1..=3 {
+        let held = overlay_bytes(&w, node);
+        assert!(held < MEANT_BYTES + ON_ITS_WAY_BYTES, "n{node} {held}");
+    }
+    w.holds_flushes.clear();
+    run_and_flush(&mut w, &[], 60);
+    assert_eq!((done.get().0, w.jobs()), (count, 0));
+    w.check_replicas();
+}
+
+/// What frees space comes through.
+#[test]
+fn with_a_full_disk_nobody_waits_for_the_engine() {
+    let mut w = world(4, true);
+    let leader = w.leader(1).unwrap();
+    (1..=3).for_each(|node| w.member(node).tell_disk_full(true));
+    let count = 2 * MEANT_BYTES / WRITTEN_BYTES;
+    let done = write(&mut w, leader, count, WRITTEN_BYTES);
+    run_and_flush(&mut w, &[1, 2, 3], 20);
+    assert_eq!(done.get(), (count, 0));
+    w.check_replicas();
+}
