@@ -10,6 +10,7 @@
 mod ahead;
 mod begin;
 mod commit;
+mod gaps;
 mod lock;
 mod negotiate;
 mod place;

@@ -23,6 +23,7 @@
 //! What is led here is not asked for ahead: the way there is short. A lock that was taken ahead stays until the transaction ends, though the statement may fail before
 //! it comes to its row. Of a transaction that waits for a write in flight to a key all that was asked together waits.
 
+use super::gaps::Gaps;
 use super::spans_ahead::SpansAhead;
 use super::{Answer, NodeId, Op, Request, Transaction, TxnError};
 use crate::cluster::core::Core;
@@ -52,6 +53,7 @@ pub(super) struct Ahead {
     found: BTreeMap<Bytes, Known>,
     found_bytes: usize,
     pub(super) spans: SpansAhead,
+    pub(super) gaps: Gaps,
     /// To be locked, in this order, as strongly as this.
     wanted: VecDeque<Bytes>,
     mode: LockMode,
@@ -189,7 +191,7 @@ impl<E: Engine> Transaction<E> {
         let mut bytes = 0;
         for key in keys.iter().take(KEYS_MAX) {
             bytes += key.len();
-            if ahead.knows(key) || self.draft.buffer.get(key).is_some() {
+            if ahead.knows(key) || ahead.gaps.has(Some(look), key).is_some() || self.draft.buffer.get(key).is_some() {
                 continue;
             }
             let range = core.routes.of_key(key);
@@ -225,6 +227,10 @@ impl<E: Engine> Transaction<E> {
     pub(super) fn take_ahead(&mut self, key: &[u8], waker: &Waker) -> Poll<Taken> {
         let look = self.plain_look();
         let any = self.member.sabotage().ahead_at_any_snapshot();
+        let gaps = self.ahead.as_ref().map(|ahead| &ahead.gaps);
+        if let Some(by) = gaps.and_then(|gaps| gaps.has((!any).then_some(look), key)) {
+            return Poll::Ready(Some((by, Found { version: None, newer: None })));
+        }
         let Some(ahead) = self.ahead.as_mut().filter(|ahead| any || ahead.look == Some(look)) else {
             return Poll::Ready(None);
         };
@@ -373,7 +379,9 @@ impl<E: Engine> Transaction<E> {
     pub(super) fn forget_ahead(&mut self) {
         self.forget_locks_ahead();
         if let Some(ahead) = self.ahead.as_mut() {
-            ahead.clear_reads(&mut self.member.look());
+            let mut core = self.member.look();
+            ahead.clear_reads(&mut core);
+            ahead.gaps.clear(&mut core);
         }
     }
 
@@ -388,7 +396,9 @@ impl<E: Engine> Transaction<E> {
     /// Nothing that is on its way is wanted any more.
     pub(super) fn end_ahead(&mut self) {
         if let Some(mut ahead) = self.ahead.take() {
-            ahead.clear_reads(&mut self.member.look());
+            let mut core = self.member.look();
+            ahead.clear_reads(&mut core);
+            ahead.gaps.clear(&mut core);
         }
     }
 }
