@@ -22,5 +22,5 @@ pub use sql_syntax as syntax;
 pub use sql_value::{Attempt, Kv, KvError, SqlError, SqlState, Transaction, TxnRef};
 pub use sql_value::{identifier, memory, stack, transaction, types, work};
 
-use sql_statement::{answers, progress, statement, temporary};
+use sql_statement::{answers, filled, progress, statement, temporary};
 use sql_value::{encoding, lists};

@@ -4,7 +4,8 @@
 //! and withdraws the record in the transaction that makes the index visible. So what a crash or a rollback leaves is found too.
 //!
 //! 1. A record with [`LOADING`] is drained only by the node that wrote it, if no load of this process works on its index (see [`Loads`]) and no
-//!    relation uses it.
+//!    relation uses it. When that node has left the cluster for good ([`Kv::has_left`]) any other makes it one of what was dropped, before anything is drained: should the load's transaction
+//!    be on its way still, it has deleted the record, or is refused as the record was written since.
 //! 2. Draining removes the record last.
 //! 3. Where the store can erase ([`Kv::erase`]), it does so once no older snapshot than the record can be read: whoever
 //!    reads the past before the drop sees the rows until then. Elsewhere rows are deleted, which are ordinary versions.
@@ -69,7 +70,15 @@ pub fn drain(
         let kept = loads.contains(index) || loading.is_some_and(|node| others(node) || in_use(&catalog, index));
         (!kept).then_some((record, index))
     };
-    let records: Vec<(Bytes, u32)> = read_area(txn.as_mut(), key::GARBAGE)?.into_iter().filter_map(garbage).collect();
+    let all = read_area(txn.as_mut(), key::GARBAGE)?;
+    let orphan = |(_, value): &&(Bytes, Bytes)| loader(value).is_some_and(|node| node != 0 && kv.has_left(node));
+    let unused = |(record, _): &&(Bytes, Bytes)| key::object_id(record).is_some_and(|it| !in_use(&catalog, it));
+    if let Some((record, _)) = all.iter().filter(orphan).find(unused) {
+        txn.put(record.clone(), Bytes::from_static(&DROPPED))?;
+        patience.commit(txn.as_mut())?;
+        return Ok(true);
+    }
+    let records: Vec<(Bytes, u32)> = all.into_iter().filter_map(garbage).collect();
     if records.is_empty() {
         return Ok(false);
     }

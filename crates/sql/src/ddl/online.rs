@@ -723,7 +723,7 @@ fn open_left(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlEr
     }
 }
 
-/// Takes back the indexes and conditions of this node that nobody in this process makes, since their process has ended, and gates that nobody is behind.
+/// Takes back the indexes and conditions of this node that nobody in this process makes, since their process has ended, those of nodes that have left for good, and gates that nobody is behind.
 ///
 /// # Errors
 /// Those of the layers below.
@@ -734,7 +734,7 @@ pub fn undo_orphans(db: &Database, patience: &Patience) -> Result<(), SqlError> 
     for relation in catalog.all_relations() {
         // Those of other nodes are theirs: they may be at work.
         // 0: a process that ran alone on this store, and is over.
-        let own = |maker: u32| maker == db.kv.node() || maker == 0;
+        let own = |maker: u32| maker == db.kv.node() || maker == 0 || db.kv.has_left(maker);
         if let Relation::Table(Table { id, building: Some(building), maker, .. }) = &**relation
             && own(*maker)
             && !db.builds.contains(building.index.id)

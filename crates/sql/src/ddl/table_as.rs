@@ -69,8 +69,8 @@ impl Run<'_> {
         }
         let access = TableAccess::new(&table)?;
         self.put_table(table)?;
-        self.fresh.push(id);
         if no_data {
+            self.fresh.push(id);
             return Ok("CREATE TABLE AS".into());
         }
         let mut loader = Loader::new([(primary, false)], self.statement.patience());

@@ -11,6 +11,7 @@ use crate::catalog::{Overlay, Uses, Wait, change, key};
 use crate::context::{ShownModes, Statement, StatementContext};
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
+use crate::filled::Filled;
 use crate::plan::Plan;
 use crate::syntax;
 use crate::transaction::{
@@ -60,7 +61,7 @@ pub(super) struct Active {
     pub(super) settings: Option<Box<(Settings, Option<Settings>)>>,
     /// Indexes that are being loaded outside it, to become visible with it.
     pub(super) loads: Vec<u32>,
-    /// Tables that it created or truncated, in this very (sub)transaction: COPY FREEZE may load them.
+    /// Tables that it created or truncated, in the order of its subtransactions.
     pub(super) fresh: Vec<u32>,
     /// Unique keys that it has inserted.
     pub(super) claims: Option<Arc<Claims>>,
@@ -97,6 +98,13 @@ fn acts_at_once(text: &str) -> bool {
 }
 
 impl Active {
+    /// Whether COPY may load a table beside the transaction: it was made or emptied in this very subtransaction, so that going back takes away the indexes that half a load has been written to; and
+    /// nothing was written to it since.
+    pub(super) fn may_load(&self, table: u32, filled: &Filled) -> bool {
+        let before = self.savepoints.last().map_or(0, |savepoint| savepoint.fresh);
+        self.fresh.iter().skip(before).any(|fresh| *fresh == table) && !filled.contains(table)
+    }
+
     /// From now on the catalog is this one, whose committed part was looked at then.
     pub(super) fn use_view(&mut self, view: Arc<View>, looked_at: Timestamp) {
         let relying = Relying::new(view.clone(), self.txn.clone(), looked_at, self.noted.clone());
@@ -613,6 +621,7 @@ impl Session {
             }
         };
         self.backend.relied.clear();
+        self.backend.filled.clear();
         self.backend.release_transaction_locks(0);
         for index in active.loads.drain(..) {
             self.db.loads.end(index);
@@ -684,6 +693,7 @@ impl Session {
                 self.modes.read_only = outermost.read_only;
             }
             active.txn.with(|t| t.rollback());
+            self.backend.filled.clear();
             self.backend.release_transaction_locks(0);
             for index in active.loads.drain(..) {
                 self.db.loads.end(index);

@@ -1,7 +1,7 @@
 //! COPY, both ways.
 //!
-//! A COPY FROM into a table that its own transaction created or truncated, and that has no foreign key, is loaded outside the
-//! transaction: see [`crate::ddl`]'s `load`. All else goes through the transaction.
+//! A COPY FROM into a table that its own transaction created or truncated, in this very subtransaction, has not written to since, and that has no foreign key, is
+//! loaded outside the transaction: see [`crate::ddl`]'s `load`. All else goes through the transaction.
 
 use super::portal::{Buffered, PortalState};
 use super::prepared::Prepared;
@@ -185,8 +185,8 @@ impl Session {
         let context = self.statement_context(Vec::new())?;
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
-        let fresh = self.active.as_ref().is_some_and(|a| a.fresh.contains(&table.id)) && table.foreign_keys.is_empty();
-        let load = fresh.then(|| {
+        let fresh = self.active.as_ref().is_some_and(|active| active.may_load(table.id, &self.backend.filled));
+        let load = (fresh && table.foreign_keys.is_empty()).then(|| {
             let indexes = table.indexes.iter().map(|index| (index.id, index.unique));
             Loader::new(std::iter::once((table.primary.id, table.has_primary_key)).chain(indexes), context.patience())
         });

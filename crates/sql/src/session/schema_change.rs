@@ -53,6 +53,7 @@ impl Session {
         let Some(active) = self.active.as_mut() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a DDL statement ran without a transaction"));
         };
+        self.backend.filled.fresh(&fresh);
         active.fresh.extend(fresh);
         if let Some(Changed { snapshot, own, number, since }) = changed {
             (active.own, active.number) = (own, number);

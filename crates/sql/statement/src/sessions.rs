@@ -13,6 +13,7 @@
 
 use crate::advisory::{AdvisoryLocks, LocalLocks};
 use crate::catalog::reliance::Relied;
+use crate::filled::Filled;
 use crate::identifier;
 use crate::progress::Progress;
 use crate::statistics::Known;
@@ -123,6 +124,8 @@ pub struct Backend {
     pub progress: Arc<Progress>,
     /// What its transaction relies on.
     pub relied: Arc<Relied>,
+    /// Which tables its transaction has written to since it made or emptied them.
+    pub filled: Filled,
     interrupt: Interrupt,
     client: Option<Arc<dyn Client>>,
     /// And what its transaction reads from, and when that was taken, on the clock for timeouts.
@@ -203,6 +206,7 @@ impl Sessions {
             effects: Effects::default(),
             progress: Arc::default(),
             relied: Arc::default(),
+            filled: Filled::default(),
             interrupt,
             client,
             activity: Mutex::new((Activity { changed_us: Some(began_us), ..Activity::default() }, None)),

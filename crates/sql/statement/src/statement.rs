@@ -158,6 +158,9 @@ impl Statement {
     /// Rows of a table were written: see [`crate::statistics`].
     pub fn wrote(&self, table: u32, rows: u64) {
         self.backend.sessions.statistics.written(table, rows);
+        if rows > 0 {
+            self.backend.filled.wrote(table);
+        }
     }
 
     /// What the transactions that the statement runs beside its own wait with.

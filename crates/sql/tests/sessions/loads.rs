@@ -2,7 +2,7 @@
 
 use super::{Conflicting, Rows, open, session};
 use sql::transaction::memory::MemoryKv;
-use sql::{Database, Session, SqlError};
+use sql::{Database, DatabaseOptions, Session, SqlError};
 use std::sync::Arc;
 
 /// More than is written in the main transaction.
@@ -100,4 +100,59 @@ fn rows_without_a_key_and_entries_that_need_not_be_alone() {
         let found = run(&mut session, "SELECT count(*) FROM t WHERE b = 3").expect("by index");
         assert_eq!(found, [(ROWS / 100).to_string()]);
     }
+}
+
+/// Copies rows into a table that is there.
+fn copy(session: &mut Session, rows: impl Iterator<Item = usize>) -> Result<(), SqlError> {
+    run(session, "COPY t FROM STDIN")?;
+    for a in rows {
+        session.copy_data(format!("{a}\t{a}\n").as_bytes())?;
+    }
+    session.copy_done(&mut Rows::default())
+}
+
+/// What the transaction has of the table itself is not overlooked.
+#[test]
+fn a_table_that_was_written_to_is_not_loaded() {
+    const T: &str = "BEGIN; CREATE TABLE t (a int PRIMARY KEY, b int UNIQUE)";
+    for db in kinds() {
+        let mut session = session(&db);
+        for many in [10, ROWS] {
+            for first in ["INSERT INTO t VALUES (1, 1)", "COPY"] {
+                run(&mut session, T).expect("create");
+                match first {
+                    "COPY" => copy(&mut session, 0..many).expect("the first"),
+                    insert => drop(run(&mut session, insert).expect("insert")),
+                }
+                let twice = copy(&mut session, 1..many).expect_err("it is there");
+                assert_eq!(twice.state.as_str(), "23505", "{first}, {many}");
+                run(&mut session, "ROLLBACK").expect("end");
+            }
+            run(&mut session, &format!("{T}; INSERT INTO t VALUES (1, 1); DELETE FROM t")).expect("create");
+            copy(&mut session, 0..many).expect("nothing is there");
+            run(&mut session, "COMMIT").expect("commit");
+            let all = run(&mut session, "SELECT count(*), count(*) FILTER (WHERE a = 1) FROM t").expect("count");
+            assert_eq!(all, [format!("{many}|1")]);
+            // Emptied it is new again.
+            run(&mut session, "BEGIN; DELETE FROM t; TRUNCATE t").expect("truncate");
+            copy(&mut session, 0..many).expect("nothing is there");
+            run(&mut session, "COMMIT; SELECT count(*) FROM t").expect("commit");
+            run(&mut session, "DROP TABLE t").expect("drop");
+        }
+    }
+}
+
+/// Rows of a load that failed half-way are not there when the transaction goes on behind it.
+#[test]
+fn half_a_load_is_not_left_by_a_savepoint() {
+    // A chunk is as small as can be: some 35,000 rows.
+    let options = DatabaseOptions { memory_bytes: Some(64 << 20), ..DatabaseOptions::default() };
+    let db = Database::open(Arc::new(MemoryKv::new()), options).expect("open");
+    let mut session = session(&db);
+    run(&mut session, "BEGIN; CREATE TABLE t (a int PRIMARY KEY, b int); SAVEPOINT s").expect("create");
+    copy(&mut session, (0..80_000).chain([0])).expect_err("the last one is there");
+    run(&mut session, "ROLLBACK TO s").expect("back");
+    copy(&mut session, 90_000..90_003).expect("others");
+    run(&mut session, "COMMIT").expect("commit");
+    assert_eq!(run(&mut session, "SELECT count(*), min(a) FROM t").expect("count"), ["3|90000"]);
 }

@@ -13,6 +13,7 @@ mod exclusive;
 mod found_rows;
 mod gates;
 mod held;
+mod left_behind;
 mod loads;
 mod online;
 mod pipelines;

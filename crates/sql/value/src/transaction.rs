@@ -421,9 +421,14 @@ pub trait Kv: Send + Sync + 'static {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError>;
     /// A number that is unique in the cluster and grows on this node: for hidden row ids.
     fn unique_id(&self) -> u64;
-    /// The number of this node, which it keeps over restarts: what it began and left, it alone takes back. 0: it is alone.
+    /// The number of this node, which it keeps over restarts: what it began and left, it alone takes back, until it [`Kv::has_left`]. 0: it is alone.
     fn node(&self) -> u32 {
         0
+    }
+    /// Whether a node was one of the cluster's and is none any more, for good: what it began and left others take back.
+    fn has_left(&self, node: u32) -> bool {
+        let _ = node;
+        false
     }
     /// The number of the cluster; `None`: it is alone.
     fn cluster(&self) -> Option<u64> {
@@ -663,6 +668,12 @@ pub trait Transaction: Send {
     /// asked for. Says whether anything was: else there is nobody to be asked. (By default nothing is.)
     fn scan_ahead(&mut self, requests: &[ScanRequest]) -> Result<bool, KvError> {
         let _ = requests;
+        Ok(false)
+    }
+    /// The keys of a span are about to be read, and likely none of them is there, nor any behind them up to `end`: whether none is. Reads that follow then ask nobody. It promises
+    /// nothing: what is relied on is read. (By default nobody needs to be asked.)
+    fn find_gap(&mut self, span: &Span, end: &Bytes) -> Result<bool, KvError> {
+        let _ = (span, end);
         Ok(false)
     }
     /// These keys are about to be locked in this mode, waiting, in this order: when the first is, others may be with it, up to one that somebody else has. (By default

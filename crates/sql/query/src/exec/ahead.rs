@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 /// Rows of which is said at a time what comes next.
 pub(crate) const AHEAD_ROWS: usize = 256;
 
+/// Keys that are asked for at a time where nothing is to be locked: as many as are known at a time below.
+pub(crate) const KEYS_MAX: usize = 1024;
+
 /// Rows of index entries and of tables that are scanned ahead at a time, all spans together, and of the rows that entries lead to.
 const SPAN_ROWS: usize = 4096;
 const ENTRY_ROWS: usize = 2 * AHEAD_ROWS;

@@ -4,7 +4,7 @@
 //! so that writers of one hot key queue.
 
 use super::ahead::{self, AHEAD_ROWS};
-use super::claims::Claims;
+use super::claims::{Claims, LOCKED_MAX};
 use super::evaluate;
 use super::key_lock::KeyLock;
 use super::load::{Duplicate, Load};
@@ -16,7 +16,7 @@ use super::written::Written;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::plan::{Execution, Plan, RowInserter};
-use crate::transaction::{LockMode, LockWait, ScanRequest};
+use crate::transaction::{LockMode, LockWait, ScanRequest, Span};
 use crate::types::{Row, Value};
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
@@ -89,6 +89,9 @@ struct Run<'a> {
     /// Keys of rows that this statement inserted or updated: DO UPDATE may not meet one again.
     affected: BTreeSet<Bytes>,
     written: Written,
+    /// Rows whose keys were asked for, and whether their keys may fall into a gap.
+    asked: usize,
+    gaps: bool,
 }
 
 impl Insert {
@@ -100,6 +103,8 @@ impl Insert {
             writer: Writer::new(context),
             affected: BTreeSet::new(),
             written: Written::new(&context.memory),
+            asked: 0,
+            gaps: true,
         };
         match &self.source {
             Source::Values(rows) => {
@@ -185,8 +190,18 @@ impl Run<'_> {
     }
 
     /// The keys of rows that are inserted next are looked at then, and locked where that is so.
-    fn ask_ahead(&self, batch: &[(Row, RowImage)]) -> Result<(), SqlError> {
-        let access = &self.insert.target.access;
+    fn ask_ahead(&mut self, batch: &[(Row, RowImage)]) -> Result<(), SqlError> {
+        let target = &self.insert.target;
+        let access = &target.access;
+        // Beyond the keys that are locked: with a lock comes a round trip, and this look with it.
+        if self.gaps && self.asked >= LOCKED_MAX && access.table.has_primary_key {
+            // What does not come in order, or falls between rows, is not looked for so again.
+            self.gaps = match ascending(batch) {
+                Some(span) => find_gap(target, &span, self.context)?,
+                None => false,
+            };
+        }
+        self.asked += batch.len();
         let keys = batch.iter().flat_map(|(_, image)| image.keys_of(access, |_| true));
         ahead::reads(keys.cloned(), &self.context.txn)?;
         let claims = self.context.claims.as_deref();
@@ -458,11 +473,14 @@ impl RowInserter for BulkInsert {
             let asked = |index| !free || index > 0;
             rows.iter().flat_map(|(_, image)| image.keys_of(&target.access, asked)).cloned().collect()
         };
-        let free = target.access.table.has_primary_key && primary_is_free(&batch, context)?;
+        let free = target.access.table.has_primary_key && primary_is_free(target, &batch, context)?;
         let far = ahead::is_far(&context.txn);
-        let asked: Vec<Vec<Bytes>> = batch.chunks(AHEAD_ROWS).filter(|_| far).map(|rows| keys(rows, free)).collect();
+        let each =
+            batch.first().map_or(1, |(_, image)| image.keys_of(&target.access, |index| !free || index > 0).count());
+        let together = (ahead::KEYS_MAX / each.max(1)).max(1);
+        let asked: Vec<Vec<Bytes>> = batch.chunks(together).filter(|_| far).map(|rows| keys(rows, free)).collect();
         for (n, (row, image)) in batch.into_iter().enumerate() {
-            if let Some(keys) = asked.get(n / AHEAD_ROWS).filter(|_| n.is_multiple_of(AHEAD_ROWS)) {
+            if let Some(keys) = asked.get(n / together).filter(|_| n.is_multiple_of(together)) {
                 ahead::reads(keys.iter().cloned(), &context.txn)?;
             }
             let taken = context.txn.with(|txn| {
@@ -533,13 +551,28 @@ impl BulkInsert {
     }
 }
 
+/// The span of a batch whose keys ascend.
+fn ascending(batch: &[(Row, RowImage)]) -> Option<Span> {
+    let ((_, first), (_, last)) = (batch.first()?, batch.last()?);
+    let ascends = batch.windows(2).all(|pair| pair[0].1.key < pair[1].1.key);
+    ascends.then(|| first.key.clone()..super::span::successor(&last.key))
+}
+
+/// Whether nothing lies in a span of a table's primary keys, as far as is known; where that has to be asked elsewhere it is asked for all that come behind as well.
+fn find_gap(target: &Target, span: &Span, context: &StatementContext) -> Result<bool, SqlError> {
+    let end = crate::encoding::index_span(target.access.table.primary.id).end;
+    Ok(context.txn.with(|txn| txn.find_gap(span, &end))?)
+}
+
 /// Whether the keys of a batch ascend and nothing lies between the first and the last.
-fn primary_is_free(batch: &[(Row, RowImage)], context: &StatementContext) -> Result<bool, SqlError> {
-    let (Some((_, first)), Some((_, last))) = (batch.first(), batch.last()) else { return Ok(true) };
-    if batch.windows(2).any(|pair| pair[0].1.key >= pair[1].1.key) {
-        return Ok(false);
+fn primary_is_free(target: &Target, batch: &[(Row, RowImage)], context: &StatementContext) -> Result<bool, SqlError> {
+    if batch.is_empty() {
+        return Ok(true);
     }
-    let span = first.key.clone()..super::span::successor(&last.key);
+    let Some(span) = ascending(batch) else { return Ok(false) };
+    if ahead::is_far(&context.txn) {
+        find_gap(target, &span, context)?;
+    }
     let chunk = context.txn.with(|txn| txn.scan_certified(&ScanRequest { span, reverse: false, limit: 1 }))?;
     Ok(chunk.rows.is_empty())
 }

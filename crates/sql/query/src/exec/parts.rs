@@ -23,7 +23,7 @@ use super::writer::Writer;
 use crate::SqlError;
 use crate::context::{MemoryBudget, StatementContext};
 use crate::transaction::{
-    Committed, KvError, LockMode, LockWait, ScanChunk, ScanRequest, Transaction, TxnRef, TxnStats,
+    Committed, KvError, LockMode, LockWait, ScanChunk, ScanRequest, Span, Transaction, TxnRef, TxnStats,
 };
 use crate::types::Row;
 use bytes::Bytes;
@@ -255,6 +255,9 @@ impl Transaction for View {
     }
     fn scan_ahead(&mut self, requests: &[ScanRequest]) -> Result<bool, KvError> {
         self.inner.with(|txn| txn.scan_ahead(requests))
+    }
+    fn find_gap(&mut self, span: &Span, end: &Bytes) -> Result<bool, KvError> {
+        self.inner.with(|txn| txn.find_gap(span, end))
     }
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         self.inner.with(|txn| txn.lock_ahead(keys, mode));

@@ -1,0 +1,92 @@
+//! What a node that has left the cluster was loading, and was making, others take back.
+
+use super::{Rows, open, run, session, state_of};
+use sql::transaction::memory::MemoryKv;
+use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
+use sql::{Kv, KvError, Session, Transaction};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A node over what all of them see.
+#[derive(Clone)]
+struct Node {
+    kv: MemoryKv,
+    node: u32,
+    /// Who has left; 0: nobody.
+    left: Arc<AtomicU32>,
+}
+
+impl Kv for Node {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        self.kv.begin(options)
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn node(&self) -> u32 {
+        self.node
+    }
+    fn has_left(&self, node: u32) -> bool {
+        node == self.left.load(Ordering::Relaxed)
+    }
+    fn now_us(&self) -> i64 {
+        self.kv.now_us()
+    }
+    fn load(&self, rows: &[(bytes::Bytes, bytes::Bytes)], patience: &Patience) -> Result<bool, KvError> {
+        self.kv.load(rows, patience)
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        self.kv.internal_table(name)
+    }
+}
+
+/// Two nodes, and a session at the second that loads a table.
+fn loading() -> (MemoryKv, Arc<AtomicU32>, Arc<sql::Database>, Session) {
+    let (kv, left) = (MemoryKv::new(), Arc::new(AtomicU32::new(0)));
+    let at = |node| open(Node { kv: kv.clone(), node, left: left.clone() });
+    let (stays, goes) = (at(1), at(2));
+    let mut loads = session(&goes);
+    run(&mut loads, "BEGIN; CREATE TABLE t (a int PRIMARY KEY)");
+    loads.simple_query("COPY t FROM STDIN", &mut Rows::default()).expect("copy");
+    for i in 0..40_000 {
+        loads.copy_data(format!("{i}\n").as_bytes()).expect("row");
+    }
+    (kv, left, stays, loads)
+}
+
+#[test]
+fn the_load_of_a_node_that_has_left_is_taken_back() {
+    let (kv, left, stays, mut loads) = loading();
+    loads.copy_done(&mut Rows::default()).expect("done");
+    // It dies, and nobody knows for how long.
+    std::mem::forget(loads);
+    assert!(!stays.drain_garbage(&Interrupt::default()).expect("drain"), "it may come back, and take it back itself");
+    assert!(kv.live_keys() > 40_000);
+    left.store(2, Ordering::Relaxed);
+    while stays.drain_garbage(&Interrupt::default()).expect("drain") {}
+    assert!(kv.live_keys() < 20, "{}", kv.live_keys());
+}
+
+#[test]
+fn a_load_that_was_taken_back_does_not_commit() {
+    let (kv, left, stays, mut loads) = loading();
+    loads.copy_done(&mut Rows::default()).expect("done");
+    left.store(2, Ordering::Relaxed);
+    while stays.drain_garbage(&Interrupt::default()).expect("drain") {}
+    assert_eq!(state_of(&mut loads, "COMMIT"), "40001");
+    assert_eq!(state_of(&mut session(&stays), "SELECT * FROM t"), "42P01");
+    assert!(kv.live_keys() < 20, "{}", kv.live_keys());
+}
+
+#[test]
+fn what_was_committed_before_its_node_left_stays() {
+    let (_, left, stays, mut loads) = loading();
+    loads.copy_done(&mut Rows::default()).expect("done");
+    run(&mut loads, "COMMIT");
+    left.store(2, Ordering::Relaxed);
+    while stays.drain_garbage(&Interrupt::default()).expect("drain") {}
+    assert_eq!(run(&mut session(&stays), "SELECT count(*) FROM t"), ["40000"]);
+}
