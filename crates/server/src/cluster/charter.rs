@@ -157,6 +157,11 @@ impl Charter {
         self.members.iter().find(|place| place.node == node)
     }
 
+    /// Whether a node was a member and has left. (More have than are remembered by their stores; a number that was not given out yet, as far as is known here, is nobody's who left.)
+    pub fn is_gone(&self, node: u32) -> bool {
+        (1..self.next).contains(&node) && self.place(node).is_none()
+    }
+
     /// Whether a store was a member once.
     pub fn has_left(&self, store: u128) -> Option<u32> {
         self.left.iter().find(|(_, left)| *left == store).map(|(node, _)| *node)
@@ -305,6 +310,7 @@ pub(super) mod tests {
         assert_eq!(charter.admit(77, "10.0.0.9:1", ""), Ok((4, true)), "it has moved");
         assert!(charter.dismiss(4));
         assert_eq!(charter.admit(77, "10.0.0.4:1", ""), Err(NoPlace::Left(4)));
+        assert_eq!([0, 1, 4, 5].map(|node| charter.is_gone(node)), [false, false, true, false]);
         assert_eq!(charter.admit(78, "10.0.0.4:1", ""), Ok((5, true)), "a wiped store is a new one");
         charter.next = NODE_MAX + 1;
         assert_eq!(charter.admit(79, "10.0.0.4:1", ""), Err(NoPlace::NoNumber));

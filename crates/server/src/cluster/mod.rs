@@ -336,6 +336,9 @@ impl<E: Engine> Kv for ClusterNode<E> {
     fn node(&self) -> u32 {
         self.inner.node
     }
+    fn has_left(&self, node: u32) -> bool {
+        self.inner.charter().is_gone(node)
+    }
     fn cluster(&self) -> Option<u64> {
         Some(self.inner.charter().cluster)
     }

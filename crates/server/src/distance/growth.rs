@@ -199,3 +199,23 @@ fn no_statement_pays_for_each_row() {
     }
     assert!(grown.is_empty(), "grow with their rows: {grown:?}; tenths of round trips for 1, 10 and 100 rows:\n{all}");
 }
+
+/// Round trips of a COPY, tenths, of so many rows in order; `among`: with others between them.
+fn copied(rows: usize, among: bool) -> u64 {
+    let mut far = Far::new();
+    far.run("CREATE TABLE t (id int PRIMARY KEY, v int)");
+    if among {
+        far.run("INSERT INTO t SELECT n * 1000, 0 FROM generate_series(1, 100) n");
+    }
+    far.copy("COPY t FROM STDIN", "0\t0\n");
+    let ids = (1001..).filter(|id| id % 1000 != 0).take(rows);
+    let data: String = ids.map(|id| format!("{id}\t1\n")).collect();
+    far.cost(|far| assert_eq!(far.copy("COPY t FROM STDIN", &data).tag, format!("COPY {rows}"))).round_trips_tenths
+}
+
+#[test]
+fn a_copy_of_rows_in_order_pays_for_none_of_them() {
+    assert_eq!(copied(1_000, false), copied(20_000, false));
+    // The control: where others are in between, what is asked grows.
+    assert!(copied(20_000, true) > copied(1_000, true) + 100);
+}

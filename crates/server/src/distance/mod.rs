@@ -32,7 +32,7 @@ use std::sync::Arc;
 use world::{ROUND_TRIP_US, World};
 
 const NODES: u32 = 3;
-/// Rows of a COPY.
+/// Rows of a COPY, and of an INSERT of as many.
 const COPIED_ROWS: usize = 10_000;
 
 /// What a statement gave.
@@ -266,6 +266,12 @@ const WORK: &[(&str, Work)] = &[
         let line = |m| format!("{}\tvalue {m}\n", n * COPIED_ROWS + m);
         let data: String = (0..COPIED_ROWS).map(line).collect();
         assert_eq!(far.copy("COPY copied FROM STDIN", &data).tag, "COPY 10000");
+    }),
+    ("INSERT .. SELECT, 10,000 rows", |far, n| {
+        let first = (n + 10) * COPIED_ROWS;
+        let series = format!("generate_series({first}, {})", first + COPIED_ROWS - 1);
+        let done = far.run(&format!("INSERT INTO copied SELECT n, 'value ' || n FROM {series} n"));
+        assert_eq!(done.tag, "INSERT 0 10000");
     }),
 ];
 

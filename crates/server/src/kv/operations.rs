@@ -61,6 +61,7 @@ pub(crate) trait Operations: Send {
     fn is_far(&self) -> bool;
     fn read_ahead(&mut self, now: &Reading, keys: &[Bytes], waker: &Waker) -> Result<(), TxnError>;
     fn scan_ahead(&mut self, now: &Reading, spans: &[SpanAhead], waker: &Waker) -> Result<bool, TxnError>;
+    fn find_gap(&mut self, now: &Reading, span: &Span, end: &Bytes, waker: &Waker) -> Op<bool>;
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode);
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
@@ -277,6 +278,9 @@ forward!(Alone {
     fn scan_ahead(&mut self, _: &Reading, _: &[SpanAhead], _: &Waker) -> Result<bool, TxnError> {
         Ok(false)
     }
+    fn find_gap(&mut self, _: &Reading, _: &Span, _: &Bytes, _: &Waker) -> Op<bool> {
+        Poll::Ready(Ok(false))
+    }
     fn lock_ahead(&mut self, _: &[Bytes], _: LockMode) {}
     // Alone nothing is uncertain.
     fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
@@ -337,6 +341,9 @@ forward!(Member {
     }
     fn scan_ahead(&mut self, now: &Reading, spans: &[SpanAhead], waker: &Waker) -> Result<bool, TxnError> {
         self.scan_ahead(now, spans, waker)
+    }
+    fn find_gap(&mut self, now: &Reading, span: &Span, end: &Bytes, waker: &Waker) -> Op<bool> {
+        self.find_gap(now, span, end, waker)
     }
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         self.lock_ahead(keys, mode);

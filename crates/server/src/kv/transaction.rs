@@ -342,6 +342,10 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         self.inner.settle(false);
         asked.map_err(|e| self.told(e))
     }
+    fn find_gap(&mut self, span: &Span, end: &Bytes) -> Result<bool, KvError> {
+        let now = self.inner.now();
+        self.block(Wait::Range, 0, |_, txn, waker| txn.find_gap(&now, span, end, waker)).0
+    }
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         self.txn.lock_ahead(keys, convert::lock_mode(mode));
     }
