@@ -10,6 +10,7 @@ mod copies;
 mod demo;
 mod doubt;
 mod full;
+mod gates;
 mod histories;
 mod hosts;
 mod join;

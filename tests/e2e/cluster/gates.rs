@@ -1,0 +1,85 @@
+//! Changes of a table that is written at other nodes (decisions 216, 217).
+
+use super::nodes::Nodes;
+use crate::node::{Scratch, repeat_with, state, until};
+use postgres::Client;
+
+const FILLED: &str = "ALTER TABLE t ADD COLUMN r float8 NOT NULL DEFAULT random()";
+
+/// A client at each node, and a table with many rows.
+fn many_rows(nodes: &Nodes) -> [Client; 3] {
+    let mut clients = [0, 1, 2].map(|at| nodes.at(at).connect());
+    clients[0].batch_execute("CREATE TABLE t (id int PRIMARY KEY, v int)").unwrap();
+    clients[0].batch_execute("INSERT INTO t SELECT i, i FROM generate_series(1, 3000) AS g (i)").unwrap();
+    clients
+}
+
+/// Until so many sessions of the node that is asked wait for others.
+fn until_waiting(asking: &mut Client, count: i64) {
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    until("sessions wait", || (asking.query_one(waits, &[]).unwrap().get::<_, i64>(0) == count).then_some(()));
+}
+
+/// Who has written is waited for, and who comes then waits, at whatever node.
+#[test]
+fn a_gate_is_one_at_all_nodes() {
+    repeat_with("cluster::gates::a_gate_is_one_at_all_nodes");
+    let scratch = Scratch::new();
+    let nodes = Nodes::found(scratch.path(), 3);
+    let [mut a, mut before, mut beside] = many_rows(&nodes);
+    let [mut asking, mut late] = [0, 1].map(|at| nodes.at(at).connect());
+    before.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 0 WHERE id = 5").unwrap();
+    std::thread::scope(|scope| {
+        let changing = scope.spawn(|| a.batch_execute(FILLED));
+        until_waiting(&mut asking, 1);
+        beside.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 0 WHERE id = 8").unwrap();
+        before.batch_execute("UPDATE t SET v = 0 WHERE id = 6; COMMIT").unwrap();
+        late.batch_execute("SET lock_timeout = '100ms'").unwrap();
+        until("writers wait", || {
+            let done = late.execute("UPDATE t SET v = 0 WHERE id = 7", &[]);
+            done.err().map(|refused| assert_eq!(state(&refused), "55P03"))
+        });
+        // Who looks does not.
+        let shown = late.query_one("SELECT 't'::regclass::text, count(*) FROM t", &[]).unwrap();
+        assert_eq!((shown.get(0), shown.get(1)), ("t", 3000i64));
+        beside.batch_execute("DELETE FROM t WHERE id = 9; COMMIT").unwrap();
+        changing.join().unwrap().unwrap();
+    });
+    late.execute("UPDATE t SET v = 0 WHERE id = 7", &[]).unwrap();
+    let whole = late.query_one("SELECT count(r), count(*) FILTER (WHERE v = 0) FROM t", &[]).unwrap();
+    assert_eq!((whole.get(0), whole.get(1)), (2999i64, 4i64));
+}
+
+/// Who is waited for comes to wait for the table that is held meanwhile, each from another node: nobody waits for ever.
+#[test]
+fn circles_through_other_nodes_end() {
+    repeat_with("cluster::gates::circles_through_other_nodes_end");
+    let scratch = Scratch::new();
+    let nodes = Nodes::found(scratch.path(), 3);
+    let [mut a, _, mut b] = many_rows(&nodes);
+    let mut asking = nodes.at(0).connect();
+    for client in [&mut a, &mut b] {
+        client.batch_execute("SET lock_timeout = '20s'").unwrap();
+    }
+    for change in ["CREATE INDEX t_v ON t (v)", FILLED] {
+        b.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 0 WHERE id = 5").unwrap();
+        std::thread::scope(|scope| {
+            let changing = scope.spawn(|| a.batch_execute(change));
+            until_waiting(&mut asking, 1);
+            let ends = ["ALTER TABLE t ADD COLUMN x int", "COMMIT"].map(|sql| b.batch_execute(sql));
+            assert!(ends.iter().flat_map(|end| end.as_ref().err()).any(|e| state(e) == "40001"), "{change}: {ends:?}");
+            changing.join().unwrap().unwrap();
+        });
+    }
+    // The one holds the table by one transaction and waits by another; the other waits for the first, and is waited for by the second.
+    b.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; CREATE SEQUENCE t_s_seq").unwrap();
+    std::thread::scope(|scope| {
+        let changing = scope.spawn(|| a.batch_execute("ALTER TABLE t ADD COLUMN s serial"));
+        until_waiting(&mut asking, 1);
+        let written = b.execute("INSERT INTO t VALUES (5000, 1)", &[]).map(drop);
+        b.batch_execute("ROLLBACK").unwrap();
+        let both = [written, changing.join().unwrap()];
+        assert_eq!(both.iter().filter(|end| end.is_ok()).count(), 1, "{both:?}");
+        assert!(both.iter().flat_map(|end| end.as_ref().err()).all(|e| state(e) == "40P01"), "{both:?}");
+    });
+}
