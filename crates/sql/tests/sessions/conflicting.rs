@@ -1,6 +1,14 @@
 //! A store whose calls fail as if another transaction had come first, so often as they are told.
 
-use super::{MemoryKv, open, run, session};
+use super::{open, run, session};
+use sql::transaction::memory::MemoryKv;
+use sql::transaction::{
+    Admin, AdminReply, BeginOptions, Committed, Isolation, KeptUncertainty, LockMode, LockWait, Patience, ScanChunk,
+    ScanRequest, TxnStats,
+};
+use sql::{Kv, KvError, Session, Transaction};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// How many calls are still to fail as if another transaction had come first, and what was begun.
 #[derive(Default)]

@@ -29,18 +29,14 @@ use sql::catalog::oid::BLOCK;
 use sql::context::EvalSettings;
 use sql::output::Mark;
 use sql::sequence::BLOCK_MIN;
+use sql::transaction::Interrupt;
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{
-    Admin, AdminReply, BeginOptions, Committed, Interrupt, Isolation, KeptUncertainty, LockMode, LockWait, Patience,
-    ScanChunk, ScanRequest, TxnStats,
-};
 use sql::types::Value;
 use sql::{
-    Database, DatabaseOptions, Executed, Field, Kv, KvError, Output, Session, SqlError, Startup, Transaction,
-    TransactionStatus,
+    Database, DatabaseOptions, Executed, Field, Kv, KvError, Output, Session, SqlError, Startup, TransactionStatus,
 };
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Collects rows as text; says no to a rewind when told that rows have left.
 #[derive(Default)]
