@@ -19,7 +19,7 @@ pub struct Member<E> {
     core: Mutex<Core<E>>,
     /// Somebody held the core and may have left outputs.
     touched: AtomicBool,
-    /// Some range was led elsewhere at the last tick.
+    /// Some range was led elsewhere when that was last looked at.
     far: AtomicBool,
     clock: Arc<HybridClock>,
     watch: Arc<Watch>,
@@ -35,6 +35,8 @@ pub struct Member<E> {
     installed_bytes: Arc<AtomicUsize>,
 }
 
+/// Who leads all looks again after so many ticks whether he still does: that is a look at each of perhaps ten thousand ranges. (Where some are led elsewhere, one is soon found.)
+const LOOK_TICKS: u64 = 10;
 /// Nodes are numbered up to here: see [`Member::unique_id`].
 pub const NODE_MAX: u32 = 6143;
 /// Bits of a unique number that count within one life of a node, and below the node's number.
@@ -134,7 +136,7 @@ impl<E: Engine> Member<E> {
         self.touched.store(true, SeqCst);
     }
 
-    /// Whether others may have to be asked for what a transaction reads: some range was led elsewhere at the last tick. Nothing but what is asked for ahead goes by it.
+    /// Whether others may have to be asked for what a transaction reads: some range was led elsewhere when that was last looked at. Nothing but what is asked for ahead goes by it.
     pub fn is_far(&self) -> bool {
         self.far.load(SeqCst)
     }
@@ -161,7 +163,7 @@ impl<E: Engine> Member<E> {
         core.trouble.take().map_or(Ok(()), Err)?;
         let ticks = matches!(input, Input::Tick);
         core.step(now, input)?;
-        if ticks {
+        if ticks && (self.is_far() || core.ticks.is_multiple_of(LOOK_TICKS)) {
             self.far.store(core.is_any_led_elsewhere(), SeqCst);
         }
         self.touched.store(false, SeqCst);

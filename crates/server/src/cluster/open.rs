@@ -171,15 +171,12 @@ fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Tr
         {
             inner.is_a_copy(*node, *known);
         }
-        let told = match event {
-            transport::Event::RefusedAtDial { node, by_this_node: false, refusal, .. } => Some((*node, refusal)),
-            transport::Event::RefusedAtDoor { node, by_this_node: false, refusal, .. } => Some((*node, refusal)),
-            _ => None,
-        };
-        if let Some((told_by, transport::Refusal::Forgot { node, known, named })) = told
+        if let transport::Event::RefusedAtDial { node: told_by, by_this_node: false, refusal, .. }
+        | transport::Event::RefusedAtDoor { node: told_by, by_this_node: false, refusal, .. } = event
+            && let transport::Refusal::Forgot { node, known, named } = refusal
             && let Some(inner) = shared.upgrade().filter(|inner| inner.node == *node)
         {
-            inner.has_forgotten(told_by, *known, *named);
+            inner.has_forgotten(*told_by, *known, *named);
         }
     });
     let knows = Arc::downgrade(inner);

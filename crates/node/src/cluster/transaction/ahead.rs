@@ -113,6 +113,12 @@ impl Ahead {
         self.look = None;
     }
 
+    /// The same, and where nothing is.
+    fn clear<E: Engine>(&mut self, core: &mut Core<E>) {
+        self.clear_reads(core);
+        self.gaps.clear(core);
+    }
+
     fn clear_keys<E: Engine>(&mut self, core: &mut Core<E>) {
         std::mem::take(&mut self.open).into_keys().for_each(|call| core.cancel(call));
         self.asked.clear();
@@ -379,9 +385,7 @@ impl<E: Engine> Transaction<E> {
     pub(super) fn forget_ahead(&mut self) {
         self.forget_locks_ahead();
         if let Some(ahead) = self.ahead.as_mut() {
-            let mut core = self.member.look();
-            ahead.clear_reads(&mut core);
-            ahead.gaps.clear(&mut core);
+            ahead.clear(&mut self.member.look());
         }
     }
 
@@ -396,9 +400,7 @@ impl<E: Engine> Transaction<E> {
     /// Nothing that is on its way is wanted any more.
     pub(super) fn end_ahead(&mut self) {
         if let Some(mut ahead) = self.ahead.take() {
-            let mut core = self.member.look();
-            ahead.clear_reads(&mut core);
-            ahead.gaps.clear(&mut core);
+            ahead.clear(&mut self.member.look());
         }
     }
 }

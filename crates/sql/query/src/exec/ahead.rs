@@ -137,7 +137,7 @@ pub(crate) fn locks(keys: impl Iterator<Item = Bytes>, mode: LockMode, txn: &Txn
 }
 
 /// Keys in their order, each once: one is locked once, however many rows lead to it.
-fn distinct(keys: impl Iterator<Item = Bytes>) -> Vec<Bytes> {
+pub(crate) fn distinct(keys: impl Iterator<Item = Bytes>) -> Vec<Bytes> {
     let mut seen = BTreeSet::new();
     keys.filter(|key| seen.insert(key.clone())).collect()
 }

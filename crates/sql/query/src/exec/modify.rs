@@ -310,12 +310,13 @@ impl Run<'_> {
             let mut keys = Vec::new();
             for Locked { key, stored, row, .. } in rows.iter().filter(|row| !context.is_written(&row.key)) {
                 let old = Old { key, stored, row: &row[places.clone()] };
-                let new = self.make(row).and_then(|new| {
-                    keys.extend(new_keys(&target.access, touch, &old, &new)?);
-                    Ok(new)
-                });
-                match new {
-                    Ok(new) => made.push(Some(new)),
+                let mut new = Row::new();
+                let all = self.make(row, &mut new).and_then(|()| new_keys(&target.access, touch, &old, &new));
+                match all {
+                    Ok(all) => {
+                        keys.extend(all);
+                        made.push(Some(new));
+                    }
                     Err(error) => {
                         failed = Some(error);
                         break;
@@ -396,17 +397,18 @@ impl Run<'_> {
         })
     }
 
-    /// What an UPDATE makes of a joined row.
-    fn make(&self, row: &[Value]) -> Result<Row, SqlError> {
+    /// What an UPDATE makes of a joined row, in place of what is in `new`.
+    fn make(&self, row: &[Value], new: &mut Row) -> Result<(), SqlError> {
         let access = &self.modify.target.access;
-        let mut new = row[self.base..self.base + access.columns.len()].to_vec();
+        new.clear();
+        new.extend_from_slice(&row[self.base..self.base + access.columns.len()]);
         if let Action::Update { touch, set, .. } = &self.modify.action {
             for (slot, expr) in set {
                 new[*slot] = evaluate::value(expr, row, self.context)?;
             }
-            access.generate(Some(&touch.changed), &mut new)?;
+            access.generate(Some(&touch.changed), new)?;
         }
-        Ok(new)
+        Ok(())
     }
 
     /// Writes one row, locked as `held` and newest; `row` is the joined row. `new`: what an UPDATE makes of it, if that was asked.
@@ -425,17 +427,15 @@ impl Run<'_> {
         let places = self.base..self.base + target.access.columns.len();
         match &self.modify.action {
             Action::Delete => self.writer.delete(target, key, &row[places.clone()])?,
-            Action::Update { touch, set, lock } => {
-                if let Some(new) = new {
-                    self.new = new;
-                } else {
-                    self.new.clear();
-                    self.new.extend_from_slice(&row[places.clone()]);
-                    for (slot, expr) in set {
-                        self.new[*slot] = evaluate::value(expr, row, self.context)?;
+            Action::Update { touch, lock, .. } => {
+                self.new = match new {
+                    Some(new) => new,
+                    None => {
+                        let mut new = std::mem::take(&mut self.new);
+                        self.make(row, &mut new)?;
+                        new
                     }
-                    target.access.generate(Some(&touch.changed), &mut self.new)?;
-                }
+                };
                 let mode = lock.of(&row[places.clone()], &self.new);
                 if mode > held {
                     // The row has changed since it was looked at; from here on it does not.

@@ -420,9 +420,8 @@ impl Rows {
         let left: Vec<&(Row, Vec<Bytes>)> = rows.iter().filter(is_left).collect();
         for (place, lock) in select.locks.iter().enumerate() {
             // A row that several are joined with is locked once.
-            let mut seen = BTreeSet::new();
             let keys = left.iter().filter_map(|(_, found)| found.get(2 * place));
-            let keys: Vec<Bytes> = keys.filter(|key| !key.is_empty() && seen.insert(*key)).cloned().collect();
+            let keys = ahead::distinct(keys.filter(|key| !key.is_empty()).cloned());
             // A cursor found them who knows when, and much was changed since: what the snapshot sees of them is read while they are locked.
             ahead::reads(keys.iter().cloned(), &self.context.txn)?;
             ahead::locks(keys.iter().cloned(), lock.mode, &self.context.txn);

@@ -38,7 +38,6 @@ use sqlparser::ast::{
     CastKind, DataType, Expr, Ident, JoinOperator, LimitClause, LockClause, Query, SelectItem, SetExpr, Statement,
     TableFactor, TableWithJoins, visit_expressions,
 };
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -256,9 +255,7 @@ impl LockedRows {
         let left = rows.iter().filter(|row| !self.locks.iter().any(|lock| is_written(row, lock)));
         let left: Vec<&Row> = left.collect();
         for lock in &self.locks {
-            let mut seen = BTreeSet::new();
-            let found = left.iter().filter_map(|row| key(row, lock));
-            let keys: Vec<Bytes> = found.filter(|key| seen.insert(key.clone())).collect();
+            let keys = ahead::distinct(left.iter().filter_map(|row| key(row, lock)));
             ahead::locks(keys.iter().cloned(), lock.mode, &context.txn);
             for key in &keys {
                 context.check()?;
