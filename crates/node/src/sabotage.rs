@@ -61,6 +61,8 @@ switches! {
     accuse_for_ever: set_accuse_for_ever,
     /// A node whose clock is in doubt goes by it all the same (`lent`).
     borrow_nothing: set_borrow_nothing,
+    /// Who is not to wait for the time takes its own clock's where nobody has said it yet (`lent`).
+    place_hastily: set_place_hastily,
     /// A leader whose clock is in doubt says what time it is all the same (`lent`, invariant 2).
     lend_in_doubt: set_lend_in_doubt,
     /// A node whose clock is in doubt acknowledges commits that nobody says are past (`lent`, invariant 4).

@@ -15,7 +15,8 @@
 //! # Invariants
 //! 1. What is put off is not in the log, and has no timestamp. It is put off only while it could still come in time (`until`): afterwards it is proposed, and the log says for certain that nothing
 //!    was done. So nobody is left to guess.
-//! 2. What ends something is never put off: a fence, an outcome, a commit whose parts are here. It frees memory, or takes none.
+//! 2. A leader never puts off what ends something: a fence, an outcome, a commit whose parts are here. It frees memory, or takes none. (A follower takes nothing that is in the log, so where the others are
+//!    no majority without it these wait as well, and so does the first entry of a new term, before which nobody serves: until its engine has caught up.)
 //! 3. An append that is not taken is one that was lost: nothing of it is answered. So nothing depends on who is crowded.
 //! 4. With a full disk nobody is held back for it: what frees space has to come through (decision 151).
 //!

@@ -229,11 +229,16 @@ impl<E: Engine> Core<E> {
     /// The snapshot of one who takes what is there ([`crate::Consistency::None`]): a node that hears nobody gives what its silent ranges have resolved,
     /// which is all that it can.
     pub fn what_is_here(&self, now: Timestamp) -> Timestamp {
-        let mut others = self.routes.nodes().filter(|node| *node != self.me()).peekable();
-        if self.silence.since.is_empty() || others.peek().is_none() || others.any(|node| self.hears(node)) {
+        if self.silence.since.is_empty() || !self.hears_nobody() {
             return now;
         }
         self.silence.since.keys().filter_map(|range| self.resolved(*range)).fold(now, Timestamp::min)
+    }
+
+    /// Whether there are others, and none of them is heard.
+    pub fn hears_nobody(&self) -> bool {
+        let mut others = self.routes.nodes().filter(|node| *node != self.me()).peekable();
+        others.peek().is_some() && !others.any(|node| self.hears(node))
     }
 
     fn not_ready(&self, key: &[u8]) -> Option<String> {

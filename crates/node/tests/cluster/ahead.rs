@@ -442,23 +442,25 @@ fn of_a_gap_only_what_is_read_counts_as_read() {
     }
 }
 
-/// The value of a key that came into a gap, read by who moved up since: past it, unless the rule is broken.
-fn read_after_a_move(broken: bool) -> Option<String> {
+/// The value of a key that came into a gap, read, and scanned, by who moved up since: past it, unless the rule is broken.
+fn read_after_a_move(broken: bool) -> (Option<String>, usize) {
     let (mut world, far) = world_with_a_gap();
     world.member(far).sabotage().set_ahead_at_any_snapshot(broken);
+    world.member(far).sabotage().set_spans_at_any_snapshot(broken);
     let mut begun = world.ask(far, in_a_gap);
     world.run(50_000);
     world.ask(far, async |env| set(env, pairs(&[("k051", "new"), ("k03", "newer")])).await);
     begun.env = world.env(far);
     world.ask(far, async move |_| {
         assert!(begun.lock("k03").await.unwrap());
-        begun.get("k051").await.unwrap()
+        let scanned = begun.scan("k051", "k053", false).await.unwrap().len();
+        (begun.get("k051").await.unwrap(), scanned)
     })
 }
 
 #[test]
 fn a_gap_is_forgotten_when_the_snapshot_moves() {
-    assert_eq!(read_after_a_move(false).as_deref(), Some("new"));
+    assert_eq!(read_after_a_move(false), (Some("new".to_owned()), 1));
     // A negative control.
-    assert_eq!(read_after_a_move(true), None);
+    assert_eq!(read_after_a_move(true), (None, 0));
 }

@@ -113,6 +113,34 @@ fn a_leader_who_takes_what_comes_fills_its_memory() {
     }
 }
 
+/// What has not been decided, as a leader puts its parts off, can be ended, and was not done.
+#[test]
+fn a_commit_whose_parts_wait_for_an_engine_can_be_ended() {
+    let mut w = world(3, true);
+    let leader = w.leader(1).unwrap();
+    let gateway = leader % 3 + 1;
+    write(&mut w, gateway, 2 * MEANT_BYTES / WRITTEN_BYTES, WRITTEN_BYTES);
+    run_and_flush(&mut w, &[leader], 10);
+    let put_off = w.member(leader).counters().commands_put_off.get();
+    assert!(put_off > 0);
+    let (env, waker) = (w.env(gateway), std::task::Waker::noop());
+    let mut txn = Txn::begin(&env).unwrap();
+    txn.put("large", "x".repeat(WRITTEN_BYTES));
+    for _ in 0..20 {
+        assert!(txn.txn.commit(&env.now(), waker).is_pending());
+        w.drain(gateway);
+        w.run(100_000);
+    }
+    assert!(txn.txn.give_up_parts(), "its parts wait");
+    assert!(!txn.txn.give_up_parts(), "it is over");
+    w.drain(gateway);
+    run_and_flush(&mut w, &[], 60);
+    assert_eq!(w.ask(leader, async |env| value(env, "large").await), None);
+    // Nor does anything of it stand in the way.
+    w.ask(leader, async |env| super::client::set(env, super::client::pairs(&[("large", "other")])).await);
+    w.check_replicas();
+}
+
 fn of_a_follower(holds: bool) -> usize {
     let mut w = world(2, holds);
     let leader = w.leader(1).unwrap();

@@ -419,6 +419,67 @@ fn one_leader_that_has_stopped_holds_nobody_up() {
     assert!((400_000..1_000_000).contains(&took_us), "another is asked after half a second: {took_us} us");
 }
 
+/// What `none` does at the node in doubt while leaders that are heard say nothing for a while: looks without waiting, and then asks; how far its snapshot is from true time,
+/// microseconds, and what it sees.
+fn none_beside_leaders_that_stall(
+    seed: u64,
+    doubt: (i64, Option<Status>),
+    prepare: Prepare,
+) -> (i64, Result<Option<String>, TxnError>) {
+    let mut w = world(seed, doubt, prepare);
+    w.pause(1);
+    w.pause(2);
+    let mut txn = w.ask(3, async |env| {
+        let mut txn = Txn::with(&env, of(Consistency::None)).unwrap();
+        txn.txn.hurry(true);
+        let seen = txn.get("a").await;
+        let named =
+            matches!(&seen, Err(TxnError::Unavailable { key: Some(about), .. }) if *about == super::world::key("a"));
+        assert!(named || txn.txn.is_placed(), "who can do without it knows of what: {seen:?}");
+        txn
+    });
+    w.resume(1);
+    w.resume(2);
+    let seen = w.ask(3, async move |_| {
+        txn.txn.hurry(false);
+        let seen = txn.get("a").await;
+        (txn.txn.snapshot(), seen)
+    });
+    (i64::try_from(seen.0.physical_us()).unwrap() - i64::try_from(w.now_us()).unwrap(), seen.1)
+}
+
+/// Who does not wait for the time has no snapshot yet: whoever waits after him takes one by a leader's clock, and not by his own.
+#[test]
+fn who_does_not_wait_for_the_time_takes_none_by_his_own_clock() {
+    for (n, doubt) in DOUBTS.into_iter().enumerate() {
+        let (ahead_us, seen) = none_beside_leaders_that_stall(570 + n as u64, doubt, intact);
+        assert_eq!(seen, Ok(Some("0".into())), "{doubt:?}");
+        assert!((-2_000_000..=0).contains(&ahead_us), "{doubt:?}: {ahead_us} us");
+    }
+    let (ahead_us, _) =
+        none_beside_leaders_that_stall(580, (HOUR_US, None), |sabotage| sabotage.set_place_hastily(true));
+    assert!(ahead_us > 1_000_000_000, "{ahead_us} us");
+}
+
+/// Where leaders that are heard say nothing for as long as anybody waits, `none` has what is here.
+#[test]
+fn none_has_what_is_here_where_nobody_says_what_time_it_is() {
+    for (n, doubt) in DOUBTS.into_iter().enumerate() {
+        let mut w = world(590 + n as u64, doubt, intact);
+        w.run(6_000_000);
+        w.pause(1);
+        w.pause(2);
+        let began_us = w.now_us();
+        let seen = w.ask(3, async |env| {
+            let mut txn = Txn::with(&env, of(Consistency::None)).unwrap();
+            let seen = txn.get("a").await;
+            (txn.txn.snapshot().physical_us(), seen)
+        });
+        assert_eq!(seen.1, Ok(Some("0".into())), "{doubt:?}");
+        assert!(seen.0 <= began_us && seen.0 > began_us - 20_000_000, "{doubt:?}: {} at {began_us}", seen.0);
+    }
+}
+
 /// How long a commit of two ranges takes at the node in doubt while questions for the time are lost on their way, microseconds.
 fn commits_in_us(lose: fn(&Message) -> bool) -> u64 {
     let mut w = world(560, (0, Some(Status::Disrupted)), intact);

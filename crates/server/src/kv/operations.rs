@@ -78,6 +78,8 @@ pub(crate) trait Operations: Send {
     fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp>;
     fn is_held_back(&self, now: &Reading) -> bool;
     fn give_up_commit(&mut self, now: &Reading) -> Option<TxnError>;
+    /// Ends a commit whose parts are on their way still; `false`: there is none.
+    fn give_up_parts(&mut self) -> bool;
     fn stop_waiting(&mut self);
     fn rollback(&mut self);
 }
@@ -266,6 +268,9 @@ forward!(Alone {
         self.commit_reads()
     }
     fn hurry(&mut self, _: bool) {}
+    fn give_up_parts(&mut self) -> bool {
+        false
+    }
     fn has_snapshot(&self) -> bool {
         true
     }
@@ -328,6 +333,9 @@ forward!(Member {
     }
     fn hurry(&mut self, hasty: bool) {
         self.hurry(hasty);
+    }
+    fn give_up_parts(&mut self) -> bool {
+        self.give_up_parts()
     }
     // At a node in doubt each statement of READ COMMITTED takes its own when it reads.
     fn has_snapshot(&self) -> bool {

@@ -130,7 +130,7 @@ impl<S: Shell> KvTransaction<S> {
             // Before others wait behind it.
             inner.make_room(bytes);
         }
-        let committed = self.commit_and_wait(&inner);
+        let committed = self.commit_and_wait(&inner, large);
         if large {
             // Everybody sees it; who wrote so much finds the places for it.
             inner.versions().place(usize::MAX);
@@ -138,7 +138,7 @@ impl<S: Shell> KvTransaction<S> {
         committed
     }
 
-    fn commit_and_wait(&mut self, inner: &Arc<S>) -> Result<Timestamp, KvError> {
+    fn commit_and_wait(&mut self, inner: &Arc<S>, large: bool) -> Result<Timestamp, KvError> {
         let _waiting = self.interrupt.begin_wait(Wait::Commit);
         inner.wait(|waker| {
             let now = inner.now();
@@ -146,7 +146,13 @@ impl<S: Shell> KvTransaction<S> {
             inner.settle(polled.is_pending());
             match polled {
                 Poll::Ready(result) => return Poll::Ready(result.map_err(|e| self.told(e))),
-                Poll::Pending if !self.txn.is_held_back(&now) => return Poll::Pending,
+                Poll::Pending if !self.txn.is_held_back(&now) => {
+                    // While its parts wait for an engine elsewhere nothing is decided.
+                    let stopped = if large { self.stop(true) } else { None };
+                    return stopped
+                        .filter(|_| self.txn.give_up_parts())
+                        .map_or(Poll::Pending, |why| Poll::Ready(Err(why)));
+                }
                 Poll::Pending => {}
             }
             let Some(why) = self.stop(true) else { return Poll::Pending };

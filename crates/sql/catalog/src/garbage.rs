@@ -5,7 +5,7 @@
 //!
 //! 1. A record with [`LOADING`] is drained only by the node that wrote it, if no load of this process works on its index (see [`Loads`]) and no
 //!    relation uses it. When that node has left the cluster for good ([`Kv::has_left`]) any other makes it one of what was dropped, before anything is drained: should the load's transaction
-//!    be on its way still, it has deleted the record, or is refused as the record was written since.
+//!    be on its way still, it has deleted the record, or is refused as the record was written since; and one that comes to it later finds that it is no load any more.
 //! 2. Draining removes the record last.
 //! 3. Where the store can erase ([`Kv::erase`]), it does so once no older snapshot than the record can be read: whoever
 //!    reads the past before the drop sees the rows until then. Elsewhere rows are deleted, which are ordinary versions.
@@ -74,6 +74,7 @@ pub fn drain(
     let orphan = |(_, value): &&(Bytes, Bytes)| loader(value).is_some_and(|node| node != 0 && kv.has_left(node));
     let unused = |(record, _): &&(Bytes, Bytes)| key::object_id(record).is_some_and(|it| !in_use(&catalog, it));
     if let Some((record, _)) = all.iter().filter(orphan).find(unused) {
+        txn.frees_space();
         txn.put(record.clone(), Bytes::from_static(&DROPPED))?;
         patience.commit(txn.as_mut())?;
         return Ok(true);
@@ -101,6 +102,11 @@ pub fn drain(
         patience.commit(txn.as_mut())?;
     }
     Ok(more)
+}
+
+/// Whether a record is of a load that nobody has taken back.
+pub fn is_loading(record: &[u8]) -> bool {
+    loader(record).is_some()
 }
 
 /// The node whose load a record is of; `None`: it is of what was dropped.

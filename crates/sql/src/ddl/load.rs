@@ -22,7 +22,7 @@ use crate::database::Database;
 use crate::exec::index::entry_value;
 use crate::exec::load::{Duplicate, Load};
 use crate::progress::{IndexPhase, IndexProgress};
-use crate::transaction::{Isolation, Kv, Loading, LockWait, Patience, TxnRef};
+use crate::transaction::{Isolation, Kv, KvError, Loading, LockWait, Patience, TxnRef};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -310,7 +310,7 @@ impl Loader {
         duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
     ) -> Result<Vec<Oid>, SqlError> {
         self.settle(db, duplicate)?;
-        self.join(txn)
+        self.join(db, txn)
     }
 
     /// Writes what is left, unless all is little.
@@ -340,13 +340,17 @@ impl Loader {
     ///
     /// # Errors
     /// A restart if the transaction's snapshot cannot move up.
-    pub fn join(&self, txn: &TxnRef) -> Result<Vec<Oid>, SqlError> {
+    pub fn join(&self, db: &Database, txn: &TxnRef) -> Result<Vec<Oid>, SqlError> {
         if let Some(few) = &self.few {
             txn.with(|t| few.iter().try_for_each(|(row, value)| t.put(row.clone(), value.clone())))?;
             return Ok(Vec::new());
         }
         let indexes = self.indexes();
-        adopt(txn, &indexes)?;
+        if let Err(error) = adopt(txn, &indexes) {
+            // Of what was taken back the record is gone, or goes before all was written: what came later is on record again. (If that fails, too, it stays where nobody reads.)
+            drop(announce(db, &self.patience, &indexes));
+            return Err(error);
+        }
         Ok(indexes)
     }
 
@@ -431,16 +435,22 @@ pub fn announce(db: &Database, patience: &Patience, indexes: &[Oid]) -> Result<(
 /// Makes what was loaded part of a transaction, and visible to it.
 ///
 /// # Errors
-/// A restart if the transaction's snapshot cannot move up.
+/// A restart if the transaction's snapshot cannot move up, or others have taken the load back.
 pub fn adopt(txn: &TxnRef, indexes: &[Oid]) -> Result<(), SqlError> {
     txn.with(|t| {
         for index in indexes {
             let record = key::object(key::GARBAGE, *index);
             t.lock(&record, LockWait::Wait)?;
+            // Whoever took the load back has written here.
+            if !t.get_certified(&record)?.is_some_and(|kept| garbage::is_loading(&kept)) {
+                let reason = "what was loaded was taken back, as its node counts as one that has left".to_owned();
+                return Err(KvError::Restart { reason, key: Some(Bytes::copy_from_slice(&record)) });
+            }
             t.delete(Bytes::copy_from_slice(&record))?;
         }
         Ok(())
-    })
+    })?;
+    Ok(())
 }
 
 /// Writes rows where they cannot go past the log.

@@ -374,8 +374,8 @@ impl<'a> Online<'a> {
         let loader = self.load(end, &progress.task)?;
         let marking = self.table_now()?;
         self.step_table(&mut |run, mut table| {
-            loader.join(&run.statement.txn)?;
             let building = table.building.as_mut().ok_or_else(|| lost("the index"))?;
+            loader.join(self.db, &run.statement.txn)?;
             building.maintained = true;
             Ok(table)
         })?;

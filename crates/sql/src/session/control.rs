@@ -285,7 +285,9 @@ impl Session {
         self.modes.read_only = savepoint.read_only;
         self.deferred.truncate(savepoint.constraints.1);
         self.deferred.set_modes(savepoint.constraints.0.clone());
-        active.fresh.truncate(savepoint.fresh);
+        // What was made or emptied since is what it was before: it may have rows of this transaction again.
+        let back: Vec<_> = active.fresh.drain(savepoint.fresh..).collect();
+        back.into_iter().for_each(|table| self.backend.filled.wrote(table));
         if let Some(claims) = &active.claims {
             claims.truncate(savepoint.claims);
         }

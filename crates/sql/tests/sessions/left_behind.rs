@@ -1,9 +1,9 @@
 //! What a node that has left the cluster was loading, and was making, others take back.
 
-use super::{Rows, open, run, session, state_of};
+use super::{Rows, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
-use sql::{Kv, KvError, Session, Transaction};
+use sql::{Database, DatabaseOptions, Kv, KvError, Session, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -46,7 +46,12 @@ impl Kv for Node {
 /// Two nodes, and a session at the second that loads a table.
 fn loading() -> (MemoryKv, Arc<AtomicU32>, Arc<sql::Database>, Session) {
     let (kv, left) = (MemoryKv::new(), Arc::new(AtomicU32::new(0)));
-    let at = |node| open(Node { kv: kv.clone(), node, left: left.clone() });
+    // A chunk is as small as can be: some 35,000 rows.
+    let options = DatabaseOptions { memory_bytes: Some(64 << 20), ..DatabaseOptions::default() };
+    let at = |node| {
+        let kv = Node { kv: kv.clone(), node, left: left.clone() };
+        Database::open(Arc::new(kv), options.clone()).expect("open")
+    };
     let (stays, goes) = (at(1), at(2));
     let mut loads = session(&goes);
     run(&mut loads, "BEGIN; CREATE TABLE t (a int PRIMARY KEY)");
@@ -79,6 +84,28 @@ fn a_load_that_was_taken_back_does_not_commit() {
     assert_eq!(state_of(&mut loads, "COMMIT"), "40001");
     assert_eq!(state_of(&mut session(&stays), "SELECT * FROM t"), "42P01");
     assert!(kv.live_keys() < 20, "{}", kv.live_keys());
+}
+
+/// It comes to the end of its load when that was taken back.
+#[test]
+fn half_a_load_does_not_commit() {
+    for drained in [1, usize::MAX] {
+        let (kv, left, stays, mut loads) = loading();
+        assert!(kv.live_keys() > 30_000, "it has written");
+        left.store(2, Ordering::Relaxed);
+        for _ in 0..drained {
+            if !stays.drain_garbage(&Interrupt::default()).expect("drain") {
+                break;
+            }
+        }
+        let ended = loads.copy_done(&mut Rows::default());
+        let state = ended.map_or_else(|error| error.state.as_str().to_owned(), |_| state_of(&mut loads, "COMMIT"));
+        assert_eq!(state, "40001");
+        run(&mut loads, "ROLLBACK");
+        while stays.drain_garbage(&Interrupt::default()).expect("drain") {}
+        assert_eq!(state_of(&mut session(&stays), "SELECT * FROM t"), "42P01");
+        assert!(kv.live_keys() < 20, "{}", kv.live_keys());
+    }
 }
 
 #[test]

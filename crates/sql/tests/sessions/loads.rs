@@ -133,6 +133,19 @@ fn a_table_that_was_written_to_is_not_loaded() {
             run(&mut session, "COMMIT").expect("commit");
             let all = run(&mut session, "SELECT count(*), count(*) FILTER (WHERE a = 1) FROM t").expect("count");
             assert_eq!(all, [format!("{many}|1")]);
+            run(&mut session, "DROP TABLE t").expect("drop");
+            // Emptied, and not so after all.
+            for last in [
+                "INSERT INTO t VALUES (1, 1); SAVEPOINT s; TRUNCATE t",
+                "SAVEPOINT r; INSERT INTO t VALUES (1, 1); SAVEPOINT s; TRUNCATE t; SAVEPOINT u",
+            ] {
+                run(&mut session, &format!("{T}; {last}; ROLLBACK TO s; RELEASE s")).expect("create");
+                let there = copy(&mut session, 1..many).expect_err("it is there");
+                assert_eq!(there.state.as_str(), "23505", "{many}");
+                run(&mut session, "ROLLBACK").expect("end");
+            }
+            run(&mut session, &format!("{T}; COMMIT")).expect("create");
+            copy(&mut session, 0..many).expect("rows");
             // Emptied it is new again.
             run(&mut session, "BEGIN; DELETE FROM t; TRUNCATE t").expect("truncate");
             copy(&mut session, 0..many).expect("nothing is there");

@@ -4,6 +4,7 @@ use super::super::commit::COMMIT_US;
 use super::super::lent::Told;
 use super::super::stage::{Divided, record_bytes};
 use super::{Op, Reply, Transaction, TxnError};
+use crate::reply::CommitError;
 use crate::watch::Watch;
 use clock::{Reading, Timestamp};
 use std::sync::Arc;
@@ -123,6 +124,18 @@ impl<E: Engine> Transaction<E> {
         let at = reply.committed_at()?;
         self.conclude(true);
         Some(TxnError::Unacknowledged { at, clock: format!("the clock is {level} ({reason})") })
+    }
+
+    /// Ends a commit whose parts are on their way still, wherever they wait: it is not committed, and will not be (`stage`, invariant 1). `false`: there is nothing of
+    /// that kind.
+    pub fn give_up_parts(&mut self) -> bool {
+        let Some(id) = self.id.filter(|_| self.reply.is_some() && !self.ended) else { return false };
+        let gave_up = self.member.look().give_up_sending(id, CommitError::ShuttingDown);
+        if gave_up {
+            self.member.touch();
+            self.conclude(false);
+        }
+        gave_up
     }
 
     /// Counts what became of it, and ends it.

@@ -40,9 +40,11 @@ pub(super) struct Gaps {
 
 impl Gaps {
     /// Who said that nothing is from a key up to another.
-    pub(super) fn covers(&self, look: Look, start: &[u8], end: &[u8]) -> Option<NodeId> {
-        let gap = self.known.as_ref().filter(|gap| gap.look == look)?;
-        (gap.start[..] <= *start && end <= &gap.end[..]).then_some(gap.by)
+    /// (`None`: whoever looks, where the rule is broken on purpose.)
+    pub(super) fn covers(&self, look: Option<Look>, start: &[u8], end: &[u8]) -> Option<NodeId> {
+        let same = |gap: &&Gap| look.is_none_or(|look| gap.look == look);
+        let gap = self.known.as_ref().filter(same)?;
+        (gap.start[..] <= *start && !end.is_empty() && end <= &gap.end[..]).then_some(gap.by)
     }
 
     /// Who said that a key has no value, whoever looks (`None`: where the rule is broken on purpose).
@@ -81,7 +83,7 @@ impl<E: Engine> Transaction<E> {
         let gaps = &mut self.ahead.get_or_insert_default().gaps;
         let mut core = self.member.look();
         if gaps.asked.as_ref().is_none_or(|(_, asked, _)| *asked != look) {
-            if gaps.covers(look, &span.start, &span.end).is_some() {
+            if gaps.covers(Some(look), &span.start, &span.end).is_some() {
                 return Poll::Ready(Ok(true));
             }
             gaps.clear(&mut core);
@@ -103,6 +105,6 @@ impl<E: Engine> Transaction<E> {
         if let Some((_, look, asked)) = gaps.asked.take() {
             gaps.learn(look, asked, result);
         }
-        Poll::Ready(Ok(gaps.covers(look, &span.start, &span.end).is_some()))
+        Poll::Ready(Ok(gaps.covers(Some(look), &span.start, &span.end).is_some()))
     }
 }

@@ -45,7 +45,7 @@ impl<E: Engine> Transaction<E> {
 
     fn lock_newest(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         let why = "a locked row is newer than the snapshot";
-        ready!(self.place(now, waker)?);
+        ready!(self.place_for(now, key, waker)?);
         let newer = match self.is_refreshing() {
             true => Some(self.snapshot),
             false => match self.take_lock(now, key, mode, when, Some(self.snapshot), waker) {

@@ -3,6 +3,7 @@
 use super::{Consistency, Member, Op, Timestamp, Transaction, TxnError};
 use crate::cluster::lent::{Borrowed, Told};
 use crate::options::Wanted;
+use bytes::Bytes;
 use clock::{ClockRefusal, Reading};
 use std::task::{Poll, Waker};
 use store::Engine;
@@ -27,6 +28,15 @@ impl<E: Engine> Member<E> {
         match mode {
             Consistency::None => self.look().what_is_here(aged.max(token.min(earliest))),
             _ => aged.max(token),
+        }
+    }
+
+    /// The snapshot of one who takes what is there, where nobody says what time it is and the clock here does not either: what the replicas here have. By its own clock only
+    /// where there are none.
+    fn here(&self, now: &Reading, wanted: Wanted, token: Timestamp) -> Timestamp {
+        match self.resolved_by_all(now) {
+            at if at > Timestamp::MIN && !self.sabotage().place_hastily() => at,
+            _ => self.present(now, Consistency::None, wanted, token).0,
         }
     }
 
@@ -61,8 +71,10 @@ impl<E: Engine> Transaction<E> {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(told)) => told,
             // Who hears nobody has what is here: no leader is asked for that.
-            Poll::Ready(Err(TxnError::Unavailable { .. })) if self.mode == Consistency::None && !self.draft.past => {
-                None
+            Poll::Ready(Err(TxnError::Unavailable { .. })) if self.takes_what_is_here() => {
+                let snapshot = self.member.here(now, self.wanted, self.token);
+                self.place_at(snapshot, None);
+                return Poll::Ready(Ok(()));
             }
             Poll::Ready(Err(why)) => return Poll::Ready(Err(why)),
         };
@@ -84,10 +96,30 @@ impl<E: Engine> Transaction<E> {
             }
             (None, false) => member.present(now, self.mode, wanted, self.token).0,
         };
+        self.place_at(snapshot, told);
+        Poll::Ready(Ok(()))
+    }
+
+    fn place_at(&mut self, snapshot: Timestamp, told: Option<Told>) {
         self.is_placed = true;
         self.told = told;
         self.move_to(snapshot);
-        Poll::Ready(Ok(()))
+    }
+
+    /// As [`Transaction::place`], for whoever is about to read or lock this key, so that an error names it.
+    pub(super) fn place_for(&mut self, now: &Reading, about: &[u8], waker: &Waker) -> Op<()> {
+        self.place(now, waker).map_err(|mut why| {
+            if let TxnError::Unavailable { key: key @ None, .. } = &mut why {
+                *key = Some(Bytes::copy_from_slice(about));
+            }
+            why
+        })
+    }
+
+    /// Whether it has what is here where no leader says what time it is. A look that is not to wait is no reason: whoever comes after it in the same transaction waits.
+    fn takes_what_is_here(&self) -> bool {
+        let waited = !self.hasty || self.member.look().hears_nobody() || self.member.sabotage().place_hastily();
+        self.mode == Consistency::None && !self.draft.past && waited
     }
 
     /// What time it is by another's clock; `None`: nobody lends.

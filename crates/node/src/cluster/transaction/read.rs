@@ -36,7 +36,7 @@ impl<E: Engine> Transaction<E> {
         if self.draft.past {
             return Poll::Ready(Ok(()));
         }
-        ready!(self.place(now, waker)?);
+        ready!(self.place_for(now, key, waker)?);
         while since < self.snapshot {
             let (start, target) = (key.clone(), self.snapshot);
             let request = || Request::Changed { seen: vec![Seen { start, end: None, since }], target };
@@ -67,7 +67,7 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
-        ready!(self.place(now, waker)?);
+        ready!(self.place_for(now, key, waker)?);
         loop {
             if let Some(own) = self.draft.buffer.get(key) {
                 return Poll::Ready(Ok(own.cloned()));
@@ -119,7 +119,7 @@ impl<E: Engine> Transaction<E> {
         if let Some(own) = self.draft.buffer.get(key) {
             return Poll::Ready(Ok(own.is_some()));
         }
-        ready!(self.place(now, waker)?);
+        ready!(self.place_for(now, key, waker)?);
         if self.call.is_none() && self.is_known_present(key) {
             self.draft.reads.present(key, self.snapshot);
             return Poll::Ready(Ok(true));
@@ -180,7 +180,7 @@ impl<E: Engine> Transaction<E> {
         if span.start >= span.end {
             return Poll::Ready(Ok(Chunk::default()));
         }
-        ready!(self.place(now, waker)?);
+        ready!(self.place_for(now, &span.start, waker)?);
         loop {
             if self.is_refreshing() {
                 match self.uncertain(now, self.snapshot, keep, waker) {

@@ -151,11 +151,11 @@ impl<E: Engine> Transaction<E> {
         waker: &Waker,
     ) -> Poll<Option<Part>> {
         let look = self.plain_look();
+        let any = self.member.sabotage().spans_at_any_snapshot();
         let gaps = self.ahead.as_ref().map(|ahead| &ahead.gaps);
-        if let Some(by) = gaps.and_then(|gaps| gaps.covers(look, &part.start, &part.end)) {
+        if let Some(by) = gaps.and_then(|gaps| gaps.covers((!any).then_some(look), &part.start, &part.end)) {
             return Poll::Ready(Some(Part { by, rows: Vec::new(), rest: None, newer: None }));
         }
-        let any = self.member.sabotage().spans_at_any_snapshot();
         let Some(ahead) = self.ahead.as_mut().filter(|ahead| any || ahead.looks(look)) else {
             return Poll::Ready(None);
         };

@@ -18,6 +18,8 @@ pub(crate) const AHEAD_ROWS: usize = 256;
 
 /// Keys that are asked for at a time where nothing is to be locked: as many as are known at a time below.
 pub(crate) const KEYS_MAX: usize = 1024;
+/// Bytes of keys that are asked for together at most: as many as a node takes.
+pub(crate) const KEY_BYTES_MAX: usize = 1 << 20;
 
 /// Rows of index entries and of tables that are scanned ahead at a time, all spans together, and of the rows that entries lead to.
 const SPAN_ROWS: usize = 4096;

@@ -475,9 +475,13 @@ impl RowInserter for BulkInsert {
         };
         let free = target.access.table.has_primary_key && primary_is_free(target, &batch, context)?;
         let far = ahead::is_far(&context.txn);
-        let each =
-            batch.first().map_or(1, |(_, image)| image.keys_of(&target.access, |index| !free || index > 0).count());
-        let together = (ahead::KEYS_MAX / each.max(1)).max(1);
+        // Of NULLs there are no keys: no row has more than the longest.
+        let of_row = |(_, image): &(Row, RowImage)| {
+            let keys = image.keys_of(&target.access, |index| !free || index > 0);
+            keys.fold((0, 0), |(keys, bytes), key| (keys + 1, bytes + key.len()))
+        };
+        let (each, bytes) = batch.iter().map(of_row).fold((1, 1), |a: (usize, usize), b| (a.0.max(b.0), a.1.max(b.1)));
+        let together = (ahead::KEYS_MAX / each).min(ahead::KEY_BYTES_MAX / bytes).max(1);
         let asked: Vec<Vec<Bytes>> = batch.chunks(together).filter(|_| far).map(|rows| keys(rows, free)).collect();
         for (n, (row, image)) in batch.into_iter().enumerate() {
             if let Some(keys) = asked.get(n / together).filter(|_| n.is_multiple_of(together)) {
