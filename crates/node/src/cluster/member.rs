@@ -86,6 +86,8 @@ pub struct RangeStatus {
     pub commits: u64,
     /// The nodes whose replicas vote.
     pub voters: Vec<NodeId>,
+    /// Those of them whose logs have all that is committed, where it leads: any of these can lead at once.
+    pub complete: Vec<NodeId>,
     /// The nodes whose replicas do not, yet.
     pub learners: Vec<NodeId>,
     /// The nodes whose replicas voted until the change that is on its way.
@@ -352,6 +354,10 @@ impl<E: Engine> Member<E> {
         let status = core.replicas.status(group_of(range))?;
         let shard = core.shards.get(&range)?;
         let closed_place = core.replicas.closed(group_of(range)).map_or(0, |(_, place)| place);
+        let has_all = |seat: &&raft::Member| {
+            status.matched.iter().any(|(replica, last)| *replica == seat.replica && *last >= status.committed)
+        };
+        let complete: Vec<raft::Member> = status.members.voters.iter().filter(has_all).copied().collect();
         let nodes = |seats: &[raft::Member]| seats.iter().filter_map(|seat| NodeId::of_store(seat.store)).collect();
         Some(RangeStatus {
             role: status.role,
@@ -374,6 +380,7 @@ impl<E: Engine> Member<E> {
             version: shard.range.version(),
             commits: shard.range.commits(),
             voters: nodes(&status.members.voters),
+            complete: nodes(&complete),
             learners: nodes(&status.members.learners),
             outgoing: nodes(&status.members.outgoing),
             joint: status.changing,

@@ -16,13 +16,17 @@ const ON_ITS_WAY_BYTES: usize = 64 << 10;
 const WRITTEN_BYTES: usize = 4 << 10;
 
 fn world(seed: u64, holds: bool) -> World {
+    with_ranges(seed, holds, &[""])
+}
+
+fn with_ranges(seed: u64, holds: bool, starts: &[&str]) -> World {
     let limits = LogLimits { entry_bytes: 2000, part_bytes: 500, entries_kept: 10_000, ..LogLimits::default() };
     let versions = VersionsConfig { freeze_bytes: LAYER_BYTES, ..VersionsConfig::default() };
     let prepare: fn(&node::Sabotage) = match holds {
         true => |_| {},
         false => |sabotage| sabotage.set_take_when_crowded(true),
     };
-    let mut w = World::stored(seed, 3, founding(&[""], &[1, 2, 3]), prepare, limits, versions);
+    let mut w = World::stored(seed, 3, founding(starts, &[1, 2, 3]), prepare, limits, versions);
     w.await_leader(1);
     w
 }
@@ -190,6 +194,70 @@ fn two_followers_that_fall_behind_hold_the_writer_back() {
     w.holds_flushes.clear();
     run_and_flush(&mut w, &[], 60);
     assert_eq!((done.get().0, w.jobs()), (count, 0));
+    w.check_replicas();
+}
+
+/// A majority of which one is crowded elects who has everything; that one serves when the other's engine has caught up, and nothing is lost.
+#[test]
+fn who_is_elected_beside_a_slow_engine_serves_when_that_has_caught_up() {
+    let mut w = world(5, true);
+    let leader = w.leader(1).unwrap();
+    let (complete, slow) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    let count = 3 * MEANT_BYTES / WRITTEN_BYTES;
+    let done = write(&mut w, complete, count, WRITTEN_BYTES);
+    w.holds_flushes.insert(slow);
+    run_and_flush(&mut w, &[slow], 60);
+    assert_eq!(done.get(), (count, 0));
+    let status = w.member(leader).status(node::RangeId(1)).unwrap();
+    assert_eq!(status.complete, [leader.min(complete), leader.max(complete)].map(node::cluster::NodeId));
+    w.crash(leader);
+    run_and_flush(&mut w, &[slow, leader], 20);
+    w.holds_flushes.clear();
+    run_and_flush(&mut w, &[leader], 30);
+    assert_eq!(w.await_leader(1), complete);
+    let all = w.ask(slow, async |env| Txn::begin(&env).unwrap().scan("row", "rox", false).await.unwrap());
+    assert_eq!(all.len(), count);
+    w.start(leader);
+    run_and_flush(&mut w, &[], 10);
+    w.check_replicas();
+}
+
+/// A transaction of two ranges whose one leader is crowded is refused for certain after a while, or done, and keeps nothing.
+#[test]
+fn a_commit_of_two_ranges_beside_a_crowded_leader_keeps_nothing() {
+    let mut w = with_ranges(6, true, &["", "s"]);
+    super::links::lead(&mut w, 1, 1);
+    super::links::lead(&mut w, 2, 2);
+    write(&mut w, 3, 2 * MEANT_BYTES / WRITTEN_BYTES, WRITTEN_BYTES);
+    w.holds_flushes.insert(1);
+    run_and_flush(&mut w, &[1], 10);
+    assert!(w.member(1).counters().commands_put_off.get() > 0);
+    let done = Rc::new(Cell::new((0, 0)));
+    let counted = done.clone();
+    w.spawn(3, move |env| {
+        Box::pin(async move {
+            let mut txn = Txn::begin(&env).unwrap();
+            txn.put("both", 1);
+            txn.put("there", 1);
+            match txn.commit().await {
+                Ok(_) => counted.set((1, 0)),
+                Err(TxnError::Restart { .. }) => counted.set((0, 1)),
+                Err(other) => panic!("{other}"),
+            }
+        })
+    });
+    run_and_flush(&mut w, &[1], 10);
+    assert_eq!(done.get(), (0, 1), "it does not wait for an engine");
+    // The other range's key is free, while the engine is as slow as before.
+    w.ask(3, async |env| super::client::set(env, super::client::pairs(&[("there", "2")])).await);
+    w.holds_flushes.clear();
+    run_and_flush(&mut w, &[], 60);
+    let prepared = |w: &World, range| {
+        (1..=3).map(|node| w.member(node).status(node::RangeId(range)).unwrap().prepared).sum::<usize>()
+    };
+    assert_eq!([prepared(&w, 1), prepared(&w, 2)], [0, 0]);
+    assert_eq!(w.ask(1, async |env| value(env, "both").await), None);
+    assert_eq!((w.ask(1, async |env| value(env, "there").await).as_deref(), w.jobs()), (Some("2"), 0));
     w.check_replicas();
 }
 

@@ -47,8 +47,11 @@ fn reached<E: Engine>(inner: &Inner<E>) -> Vec<NodeId> {
     links.into_iter().filter(|link| link.up).map(|link| NodeId(link.node)).collect()
 }
 
-/// Who gets a range: not all go to the same.
+/// Who gets a range: not all go to the same. Who lacks some of its log may not take it just now (its engine falls behind), so others come first.
 fn heir(range: RangeId, status: &RangeStatus, reached: &[NodeId]) -> Option<NodeId> {
-    let able: Vec<NodeId> = status.voters.iter().filter(|node| reached.contains(node)).copied().collect();
-    able.get(usize::try_from(range.0).unwrap_or(0).checked_rem(able.len())?).copied()
+    let of = |nodes: &[NodeId]| {
+        let able: Vec<NodeId> = nodes.iter().filter(|node| reached.contains(node)).copied().collect();
+        able.get(usize::try_from(range.0).unwrap_or(0).checked_rem(able.len())?).copied()
+    };
+    of(&status.complete).or_else(|| of(&status.voters))
 }

@@ -459,6 +459,8 @@ pub struct BulkInsert {
     pub target: Arc<Target>,
     /// By slot, over the row that COPY gives; `None` is NULL.
     pub columns: Vec<Option<Expr>>,
+    /// Whether rows have fallen into gaps so far: what comes among others is not looked for so again.
+    pub gaps: bool,
 }
 
 impl RowInserter for BulkInsert {
@@ -473,7 +475,7 @@ impl RowInserter for BulkInsert {
             let asked = |index| !free || index > 0;
             rows.iter().flat_map(|(_, image)| image.keys_of(&target.access, asked)).cloned().collect()
         };
-        let free = target.access.table.has_primary_key && primary_is_free(target, &batch, context)?;
+        let free = target.access.table.has_primary_key && primary_is_free(target, &batch, &mut self.gaps, context)?;
         let far = ahead::is_far(&context.txn);
         // Of NULLs there are no keys: no row has more than the longest.
         let of_row = |(_, image): &(Row, RowImage)| {
@@ -569,13 +571,18 @@ fn find_gap(target: &Target, span: &Span, context: &StatementContext) -> Result<
 }
 
 /// Whether the keys of a batch ascend and nothing lies between the first and the last.
-fn primary_is_free(target: &Target, batch: &[(Row, RowImage)], context: &StatementContext) -> Result<bool, SqlError> {
+fn primary_is_free(
+    target: &Target,
+    batch: &[(Row, RowImage)],
+    gaps: &mut bool,
+    context: &StatementContext,
+) -> Result<bool, SqlError> {
     if batch.is_empty() {
         return Ok(true);
     }
     let Some(span) = ascending(batch) else { return Ok(false) };
-    if ahead::is_far(&context.txn) {
-        find_gap(target, &span, context)?;
+    if *gaps && ahead::is_far(&context.txn) {
+        *gaps = find_gap(target, &span, context)?;
     }
     let chunk = context.txn.with(|txn| txn.scan_certified(&ScanRequest { span, reverse: false, limit: 1 }))?;
     Ok(chunk.rows.is_empty())

@@ -511,5 +511,5 @@ pub fn bulk(table: &Arc<Relation>, columns: &[u16], context: &PlanContext) -> Re
         // What is neither given nor has a default is NULL, said once here instead of for each row.
         expr.get_or_insert_with(|| Expr::Literal(Value::Null, table.columns[slot].ty.clone()));
     }
-    Ok(BulkInsert { target, columns: out })
+    Ok(BulkInsert { target, columns: out, gaps: true })
 }
