@@ -133,7 +133,9 @@ impl Session {
                 other => return other,
             };
             let keeps = SqlError::retry(&e) && !attempt.is_multiple_of(KEPT_ATTEMPTS);
-            if !(alone || savepoint.is_some()) || self.backend.effects.is_final() || !out.rewind(mark) {
+            // With a commit that failed all has gone that came before it in its transaction: whoever gave it as a whole repeats it as a whole.
+            let goes_on = savepoint.is_some() && self.active.is_some();
+            if !(alone || goes_on) || self.backend.effects.is_final() || !out.rewind(mark) {
                 return Err(e);
             }
             // However often it is repeated, it has the time that its client has given it.

@@ -328,3 +328,37 @@ fn what_has_given_rows_does_not_outlive_its_transaction() {
     assert_eq!(execute(&mut a, "part").unwrap_err().state.as_str(), "34000");
     a.sync().unwrap();
 }
+
+/// A statement behind others of one transaction is not repeated alone when that transaction's commit fails.
+#[test]
+fn what_was_done_before_it_is_not_lost_when_a_commit_fails() {
+    for isolation in ["read committed", "repeatable read", "serializable"] {
+        for fails in [1, 2, 40] {
+            let (mut a, left) = super::conflicting();
+            run(&mut a, &format!("SET default_transaction_isolation = '{isolation}'"));
+            let expected = |state: &str| match state {
+                "00000" => ["2|1"],
+                _ => ["1|0"],
+            };
+            let rows = "SELECT count(*), sum(v) FROM t";
+            left.commits.store(fails, Ordering::Relaxed);
+            let state = state_of(&mut a, "INSERT INTO t VALUES (2, 0); UPDATE t SET v = 1 WHERE id = 1");
+            left.commits.store(0, Ordering::Relaxed);
+            assert_eq!(run(&mut a, rows), expected(&state), "{isolation}, {fails} commits fail: {state}");
+            run(&mut a, "DELETE FROM t WHERE id = 2; UPDATE t SET v = 0");
+            // Without a text that could be run again as a whole.
+            left.commits.store(fails, Ordering::Relaxed);
+            bind(&mut a, "one", "INSERT INTO t VALUES (2, 0)", &[]).unwrap();
+            execute(&mut a, "one").unwrap();
+            bind(&mut a, "two", "UPDATE t SET v = 1 WHERE id = 1", &[]).unwrap();
+            let mut out = Rows::default();
+            let done = a.execute("two", 0, true, &mut out).and_then(|_| a.sync());
+            left.commits.store(0, Ordering::Relaxed);
+            let state = done.map_or_else(|error| error.state.as_str().to_owned(), |_| "00000".to_owned());
+            if state != "00000" {
+                let _ = a.sync();
+            }
+            assert_eq!(run(&mut a, rows), expected(&state), "{isolation}, {fails} commits fail, a pipeline: {state}");
+        }
+    }
+}
