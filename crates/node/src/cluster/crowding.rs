@@ -10,7 +10,7 @@
 //!   leader  ── append ──────────────────► follower, crowded: as if it were lost; heartbeats are answered
 //! ```
 //! A node is *crowded* while its layers hold as much as they may ([`store::Versions::is_overlay_full`]). One crowded follower holds nobody back where the others are a majority: what it did not take
-//! is sent again, from the log or as a snapshot. Where a majority is crowded nothing more is committed, its leader has `UNCOMMITTED_BYTES_MAX` in its log, and the gateway keeps what it has.
+//! is sent again, from the log or as a snapshot. Where a majority is crowded nothing more is committed, its leader has at most `UNCOMMITTED_BYTES_MAX` of it in its log, and of all that it leads [`LogLimits::uncommitted_bytes`](super::LogLimits); the gateway keeps what it has.
 //!
 //! # Invariants
 //! 1. What is put off is not in the log, and has no timestamp. It is put off only while it could still come in time (`until`): afterwards it is proposed, and the log says for certain that nothing
@@ -45,6 +45,12 @@ impl<E: Engine> Core<E> {
         !self.disk_full && !self.sabotage.take_when_crowded() && self.store.0.is_overlay_full_beside(installed)
     }
 
+    /// Whether what is led here and not committed, as followers do not take it, is as much as there is room for.
+    fn has_too_much_uncommitted(&self) -> bool {
+        let bytes = self.replicas.uncommitted_bytes();
+        bytes > self.options.limits.uncommitted_bytes && !self.sabotage.take_when_crowded()
+    }
+
     /// Whether a command that came just now should come again later.
     pub fn puts_off(&self, now: &Reading, range: RangeId, command: &Command) -> bool {
         let fills = |batch: &Batch| batch.staged.is_none() && !batch.writes.is_empty();
@@ -57,6 +63,7 @@ impl<E: Engine> Core<E> {
             let shard = self.shards.get(&range);
             shard.zip(slot_of(command)).is_some_and(|(shard, slot)| shard.by_slot.contains_key(&slot))
         };
-        until.is_some_and(|until| until > now.interval.latest()) && self.is_crowded() && !on_its_way()
+        let crowded = || self.is_crowded() || self.has_too_much_uncommitted();
+        until.is_some_and(|until| until > now.interval.latest()) && crowded() && !on_its_way()
     }
 }

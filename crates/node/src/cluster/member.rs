@@ -343,6 +343,11 @@ impl<E: Engine> Member<E> {
         core.shards.iter().any(led)
     }
 
+    /// What is led here and not committed yet, in all ranges together, bytes, about.
+    pub fn uncommitted_bytes(&self) -> u64 {
+        self.look().replicas.uncommitted_bytes()
+    }
+
     /// The ranges that have a replica here.
     pub fn ranges(&self) -> Vec<RangeId> {
         self.look().shards.keys().copied().collect()

@@ -4,7 +4,7 @@ use super::version::{VERSION_MAX, VERSION_MIN};
 use crate::NodeOptions;
 use bytes::Bytes;
 use clock::Timestamp;
-use protocol::log::raft::{PAYLOAD_BYTES_MAX, Record, RecordNumber, StoreId};
+use protocol::log::raft::{PAYLOAD_BYTES_MAX, Record, RecordNumber, StoreId, UNCOMMITTED_BYTES_MAX};
 use protocol::txn::RangeId;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -157,6 +157,8 @@ pub struct LogLimits {
     pub part_bytes: usize,
     /// What is staged in a range is at most so much, and what a node takes that is its leader in all of its ranges together.
     pub staged_bytes: u64,
+    /// What a node leads, in all of its ranges together, and followers have not taken: beyond it writes are put off (`crowding`).
+    pub uncommitted_bytes: u64,
 }
 
 impl Default for LogLimits {
@@ -172,6 +174,7 @@ impl Default for LogLimits {
             entry_bytes: PAYLOAD_BYTES_MAX - (64 << 10),
             part_bytes: 512 << 10,
             staged_bytes: STAGED_BYTES_MAX,
+            uncommitted_bytes: 4 * UNCOMMITTED_BYTES_MAX,
         }
     }
 }

@@ -14,13 +14,21 @@ const MEANT_BYTES: usize = 6 * LAYER_BYTES;
 /// What may be on its way when a node finds that it is crowded: a few transactions.
 const ON_ITS_WAY_BYTES: usize = 64 << 10;
 const WRITTEN_BYTES: usize = 4 << 10;
+/// What a leader may have proposed that is not committed: a few transactions.
+const UNCOMMITTED_BYTES: u64 = 8000;
 
 fn world(seed: u64, holds: bool) -> World {
     with_ranges(seed, holds, &[""])
 }
 
 fn with_ranges(seed: u64, holds: bool, starts: &[&str]) -> World {
-    let limits = LogLimits { entry_bytes: 2000, part_bytes: 500, entries_kept: 10_000, ..LogLimits::default() };
+    let limits = LogLimits {
+        entry_bytes: 2000,
+        part_bytes: 500,
+        entries_kept: 10_000,
+        uncommitted_bytes: UNCOMMITTED_BYTES,
+        ..LogLimits::default()
+    };
     let versions = VersionsConfig { freeze_bytes: LAYER_BYTES, ..VersionsConfig::default() };
     let prepare: fn(&node::Sabotage) = match holds {
         true => |_| {},
@@ -259,6 +267,50 @@ fn a_commit_of_two_ranges_beside_a_crowded_leader_keeps_nothing() {
     assert_eq!(w.ask(1, async |env| value(env, "both").await), None);
     assert_eq!((w.ask(1, async |env| value(env, "there").await).as_deref(), w.jobs()), (Some("2"), 0));
     w.check_replicas();
+}
+
+/// What a node that leads many ranges has in its logs and cannot commit, as both others take nothing, bytes.
+fn uncommitted(holds: bool) -> u64 {
+    const STARTS: [&str; 6] = ["", "b", "c", "d", "e", "s"];
+    let mut w = with_ranges(7, holds, &STARTS);
+    (1..=STARTS.len() as u64).for_each(|range| super::links::lead(&mut w, range, 1));
+    write(&mut w, 1, 3 * MEANT_BYTES / WRITTEN_BYTES, WRITTEN_BYTES);
+    w.holds_flushes.extend([2, 3]);
+    for node in [2, 3] {
+        // They take nothing, whatever their leader does.
+        w.member(node).sabotage().set_take_when_crowded(false);
+    }
+    run_and_flush(&mut w, &[2, 3], 20);
+    // As many writers as one node may have, to all of its ranges.
+    for n in 0..60 {
+        w.spawn(1, move |env| {
+            Box::pin(async move {
+                let mut txn = Txn::begin(&env).unwrap();
+                txn.put(&format!("{}{n}", STARTS[1 + n % 4]), "x".repeat(1500));
+                // Whatever becomes of it.
+                let _ = txn.commit().await;
+            })
+        });
+    }
+    let mut most = 0;
+    for _ in 0..40 {
+        w.run(100_000);
+        most = w.member(1).uncommitted_bytes().max(most);
+    }
+    w.holds_flushes.clear();
+    run_and_flush(&mut w, &[], 60);
+    assert_eq!((w.jobs(), w.member(1).uncommitted_bytes()), (0, 0));
+    w.check_replicas();
+    most
+}
+
+#[test]
+fn what_followers_do_not_take_is_bounded_over_all_ranges() {
+    let most = uncommitted(true);
+    assert!(most > UNCOMMITTED_BYTES / 2 && most <= UNCOMMITTED_BYTES + 2000, "{most}");
+    // A negative control.
+    let most = uncommitted(false);
+    assert!(most > 4 * UNCOMMITTED_BYTES, "{most}");
 }
 
 /// What frees space comes through.

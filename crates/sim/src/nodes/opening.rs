@@ -42,8 +42,11 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
     let entries_kept = system.seed % 3 * 20;
     // In every fourth world a range splits where another replica needs more of it than this.
     let copied_bytes = if system.seed % 4 == 3 { 1500 } else { LogLimits::default().copied_bytes };
+    // In every fifth one leader's followers may lack no more than a few transactions.
+    let uncommitted_bytes = if system.seed % 5 == 4 { 1500 } else { LogLimits::default().uncommitted_bytes };
     let limits = LogLimits {
         entries_kept,
+        uncommitted_bytes,
         records_kept: RECORDS_KEPT,
         copied_bytes_per_tick,
         copied_bytes,

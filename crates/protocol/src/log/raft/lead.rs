@@ -165,7 +165,15 @@ impl Replica {
         if at > end {
             return Err(Refused::NoLease);
         }
-        self.append(store, at, Body::Command(payload))
+        let bytes = payload.len() as u64;
+        let proposed = self.append(store, at, Body::Command(payload))?;
+        store.uncommitted_bytes += bytes;
+        Ok(proposed)
+    }
+
+    /// What was proposed to the leader here and is not committed, bytes.
+    pub(super) fn uncommitted_bytes(&self) -> u64 {
+        if self.lead.is_some() { self.raw.raft.uncommitted_size() as u64 } else { 0 }
     }
 
     /// Hands an entry to the library.

@@ -166,6 +166,11 @@ impl Replicas {
         self.store.refuses_entries = !take;
     }
 
+    /// What leaders here have proposed and is not committed, bytes, of all groups: as of the last tick, with what came since.
+    pub fn uncommitted_bytes(&self) -> u64 {
+        self.store.uncommitted_bytes
+    }
+
     /// So many messages with entries were not taken since this was last asked.
     pub fn take_put_off(&mut self) -> u64 {
         std::mem::take(&mut self.store.put_off)

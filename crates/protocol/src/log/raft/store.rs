@@ -44,6 +44,8 @@ pub(crate) struct Store {
     pub elections_heard: BTreeSet<StoreId>,
     /// Entries of leaders elsewhere are not taken now: what carries them counts as lost.
     pub refuses_entries: bool,
+    /// What leaders here have proposed and is not committed, bytes: as of the last tick, with what came since.
+    pub uncommitted_bytes: u64,
     /// So many messages were refused for it.
     pub put_off: u64,
     pub sabotage: Sabotage,
@@ -68,6 +70,7 @@ impl Store {
             elections: Elections::default(),
             elections_heard: BTreeSet::new(),
             refuses_entries: false,
+            uncommitted_bytes: 0,
             put_off: 0,
             sabotage: Sabotage::default(),
             options,

@@ -18,12 +18,15 @@ impl Replicas {
             self.renew(now);
         }
         let awake: Vec<GroupId> = self.store.awake.iter().copied().collect();
+        let mut uncommitted_bytes = 0;
         for group in awake {
             if let Some(replica) = self.groups.get_mut(&group) {
                 replica.tick(&mut self.store, now);
                 replica.flush(&mut self.store);
+                uncommitted_bytes += replica.uncommitted_bytes();
             }
         }
+        self.store.uncommitted_bytes = uncommitted_bytes;
         snapshot::tick(&mut self.store, &mut self.groups);
     }
 
