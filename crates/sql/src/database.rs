@@ -6,7 +6,7 @@ use crate::answers;
 use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, Relation, Wait, bootstrap, retentions};
-use crate::context::{MemoryBudget, MemoryPool};
+use crate::context::{MemoryBudget, MemoryPool, RuntimeFilters};
 use crate::exec::gather::{By, analyze};
 use crate::sequence::Numbers;
 use crate::session::{GENERATION_TEXT_BYTES_MAX, TextCache};
@@ -43,6 +43,8 @@ pub struct DatabaseOptions {
     /// Seed of the hash tables of queries. No answer depends on it; one that clients cannot guess keeps them from choosing keys that
     /// make a query slow. The default is always the same: draw one where there is chance.
     pub hash_seed: u64,
+    /// Whether hash joins hand their keys down to scans.
+    pub runtime_filters: RuntimeFilters,
     /// Changes of tables wait for those who have written to them (`users`). `false`, for tests: nobody does, and tokens refuse whoever is met.
     pub waits_for_users: bool,
     /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
@@ -64,6 +66,7 @@ impl Default for DatabaseOptions {
             memory_bytes: None,
             cached_text_bytes: GENERATION_TEXT_BYTES_MAX,
             hash_seed: 0,
+            runtime_filters: RuntimeFilters::On,
             waits_for_users: true,
             sessions_max: None,
             said: Vec::new(),

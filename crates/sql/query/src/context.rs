@@ -13,6 +13,18 @@ pub use crate::types::EvalSettings;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+/// Whether hash joins hand their keys down to scans (decision 222). No answer depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RuntimeFilters {
+    /// They do.
+    #[default]
+    On,
+    /// For tests: they do not.
+    Off,
+    /// For tests, and wrong: left joins offer theirs to their left side, too.
+    Unsound,
+}
+
 /// All that one statement runs with.
 #[derive(Clone)]
 pub struct StatementContext {
@@ -24,6 +36,8 @@ pub struct StatementContext {
     pub deferred: Arc<Deferred>,
     /// Unique keys that the transaction has inserted; `None`: nobody is waited for.
     pub claims: Option<Arc<Claims>>,
+    /// Whether joins hand their keys down to scans.
+    pub runtime_filters: RuntimeFilters,
     /// What its operators do is measured: EXPLAIN ANALYZE.
     pub meters: Option<Arc<Meters>>,
 }

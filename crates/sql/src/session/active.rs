@@ -569,7 +569,14 @@ impl Session {
             modes,
         };
         let deferred = self.deferred.clone();
-        Ok(Arc::new(StatementContext { statement, parts: None, deferred, claims: Some(claims), meters: None }))
+        Ok(Arc::new(StatementContext {
+            statement,
+            parts: None,
+            deferred,
+            claims: Some(claims),
+            runtime_filters: self.db.options.runtime_filters,
+            meters: None,
+        }))
     }
 
     /// `statement_timeout` counts from here, unless it counts already.

@@ -161,6 +161,7 @@ impl World {
 
     pub fn context(&self, txn: &TxnRef, params: Vec<Value>) -> Arc<StatementContext> {
         Arc::new(StatementContext {
+            runtime_filters: Default::default(),
             meters: None,
             parts: None,
             deferred: Default::default(),

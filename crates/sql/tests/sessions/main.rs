@@ -17,6 +17,7 @@ mod left_behind;
 mod loads;
 mod online;
 mod pipelines;
+mod runtime_filters;
 mod skewed;
 mod tokens;
 mod unreached;

@@ -66,5 +66,12 @@ pub fn context(memory_bytes: usize, settings: EvalSettings) -> Arc<StatementCont
         modes: Default::default(),
         hash_seed: 0,
     };
-    Arc::new(StatementContext { statement, meters: None, parts: None, claims: None, deferred: Default::default() })
+    Arc::new(StatementContext {
+        statement,
+        runtime_filters: Default::default(),
+        meters: None,
+        parts: None,
+        claims: None,
+        deferred: Default::default(),
+    })
 }

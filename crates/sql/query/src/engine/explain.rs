@@ -194,7 +194,16 @@ impl Tree {
         };
         let mut operator = Operator::both(kind, title, rows, left, right).tool("Join Type", outer);
         let name = if kind == "Hash Join" { "Hash Cond" } else { "Join Cond" };
-        operator = operator.condition(name, keys).condition("Join Filter", on);
+        let (to_left, to_right) = super::reach::offered(join, around.len());
+        let offered =
+            [(to_left, &of_left), (to_right, &of_right)].into_iter().filter(|(columns, _)| !columns.is_empty());
+        let named = |(columns, of): (Vec<usize>, &Columns)| {
+            let names: Vec<String> = columns.into_iter().map(name_of(of)).collect();
+            format!("({})", names.join(", "))
+        };
+        let filters: Vec<String> = offered.map(named).collect();
+        let filters = Some(filters.join(" or ")).filter(|text| !text.is_empty());
+        operator = operator.condition(name, keys).condition("Join Filter", on).condition("Runtime Filter", filters);
         if let Some(lookup) = &join.lookup {
             // What is found by key instead while there are few rows on the left.
             self.aliases = aliases;

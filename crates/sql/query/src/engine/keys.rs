@@ -59,6 +59,12 @@ fn integer(out: &mut Vec<u8>, n: i64) {
     out.extend_from_slice(&bytes);
 }
 
+/// Appends the key of an integer, or of a date, of any width.
+#[inline]
+pub(super) fn encode_integer(n: i64, out: &mut Vec<u8>) {
+    integer(out, n);
+}
+
 fn float(out: &mut Vec<u8>, value: f64) {
     // -0 equals 0, and all NaN are equal.
     let bits = if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };

@@ -51,6 +51,7 @@ mod presence;
 mod probe;
 mod push;
 mod query;
+mod reach;
 mod recursive;
 mod reduce;
 mod regression;

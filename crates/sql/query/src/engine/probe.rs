@@ -27,7 +27,7 @@ use super::key_table::{KEY_BYTES, KeyTable};
 use super::keys::{self, KeyKind};
 use super::node::{Join, JoinKind, Node};
 use super::presence::above;
-use super::run::{Reservation, Run, open};
+use super::run::{Reservation, Run, Step, TableRows, open};
 use super::scalar::{Scalar, Subplan, all_true};
 use super::walk;
 use crate::exec::evaluate;
@@ -382,19 +382,21 @@ impl Probe {
             Table { keys: KeyTable::new(run.seed), rows: Vec::new(), none: Row::new(), _reserved: run.reserve() };
         let keeps_rows = !matches!(&self.answer, Answer::Exists { rest } if rest.is_empty());
         let (mut source, mut found, mut key, mut count) = (open(&self.node, &prefix, run)?, Row::new(), Vec::new(), 0);
-        'rows: while source.next(&mut found)? {
+        if !keeps_rows && let Some(rows) = source.table() {
+            let read = self.ties.iter().flat_map(|tie| tie.inner.columns());
+            if let Some(slots) = rows.decodes_columns(read) {
+                let whole = self.take_keys(rows, &slots, &mut table, rows_max, run)?;
+                return Ok(whole.then_some(table));
+            }
+        }
+        while source.next(&mut found)? {
             run.tick()?;
             count += 1;
             if count > rows_max {
                 return Ok(None);
             }
-            key.clear();
-            for tie in &self.ties {
-                let value = tie.inner.eval_ref(&found, &run.context)?;
-                if value.is_null() {
-                    continue 'rows;
-                }
-                keys::encode(&value, tie.kind, &mut key);
+            if !self.write_inner(&found, &mut key, run)? {
+                continue;
             }
             let (place, new) = table.keys.number(&key);
             if new {
@@ -422,5 +424,42 @@ impl Probe {
             }
         }
         Ok(Some(table))
+    }
+
+    /// Writes what a row of the subquery is tied by; `false` if a NULL in it makes it equal to nothing.
+    fn write_inner(&self, row: &[Value], key: &mut Vec<u8>, run: &Run) -> Result<bool, SqlError> {
+        key.clear();
+        for tie in &self.ties {
+            let value = tie.inner.eval_ref(row, &run.context)?;
+            if value.is_null() {
+                return Ok(false);
+            }
+            keys::encode(&value, tie.kind, key);
+        }
+        Ok(true)
+    }
+
+    /// Takes nothing but the keys of a table's rows, where these stand; `false` if there are more rows than are worth it.
+    fn take_keys(
+        &self,
+        rows: &mut TableRows,
+        slots: &[usize],
+        table: &mut Table,
+        rows_max: u64,
+        run: &Run,
+    ) -> Result<bool, SqlError> {
+        let (mut key, mut count) = (Vec::new(), 0);
+        let ends = |row: &[Value]| -> Result<bool, SqlError> {
+            count += 1;
+            if count > rows_max {
+                return Ok(true);
+            }
+            if self.write_inner(row, &mut key, run)? && table.keys.number(&key).1 {
+                table._reserved.bytes(key.len() + KEY_BYTES)?;
+            }
+            Ok(false)
+        };
+        let step = rows.step_to(slots, &mut { u64::MAX }, ends, &mut Row::new())?;
+        Ok(step == Step::End)
     }
 }

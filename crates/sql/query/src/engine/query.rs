@@ -100,7 +100,7 @@ impl Plan for QueryPlan {
 
     fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
         let run = Run::new(context);
-        let source = open(&self.node, &Prefix::from(Vec::new()), &run)?;
+        let source = open(&self.node, &Prefix::from(Vec::new()), &run).inspect_err(|_| run.end())?;
         Ok(Execution::Rows(Box::new(Running { source, run, printed: self.printed.clone() })))
     }
 
@@ -123,6 +123,12 @@ struct Running {
     source: Source,
     run: Arc<Run>,
     printed: Vec<(usize, RegKind)>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.run.end();
+    }
 }
 
 impl RowSource for Running {

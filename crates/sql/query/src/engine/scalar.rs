@@ -378,10 +378,13 @@ impl Subplan {
             None => None,
         };
         // The first row is enough.
-        let mut first = Row::new();
-        let found = open(&self.node, &Arc::from(around), run)?.next(&mut first)?;
+        let mut source = run.correlated(&self.node, around)?;
+        let found = source.any()?;
+        if self.correlated {
+            run.spare(&self.node, source);
+        }
         if !self.correlated {
-            run.cache_rows(self.id, Arc::new(found.then_some(first).into_iter().collect()), run.reserve());
+            run.cache_rows(self.id, Arc::new(vec![Row::new(); usize::from(found)]), run.reserve());
         } else if let Some(question) = question {
             // That there is one is all that is asked.
             run.remember(&self.node, question, &Arc::new(vec![Row::new(); usize::from(found)]));

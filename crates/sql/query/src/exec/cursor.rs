@@ -329,6 +329,12 @@ impl Cursor {
         if slots.is_empty() { Ok(()) } else { level.access.decode(state.stored(), slots, &mut self.row[places]) }
     }
 
+    /// Goes back to where it began.
+    pub(crate) fn rewind(&mut self) {
+        self.open = 0;
+        self.batches.clear();
+    }
+
     /// Moves to the next joined row; `false` at the end.
     pub fn advance(&mut self) -> Result<bool, SqlError> {
         let last = self.levels.len() - 1;

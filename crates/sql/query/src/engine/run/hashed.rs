@@ -1,11 +1,15 @@
 //! Hash joins: one side in memory by its keys, beside which the rows of the other pass.
 
+use super::key_place::{KeyPlace, write_integers};
 use super::leaf::TableRows;
+use super::runtime_filter::{Filters, RuntimeFilter};
 use super::{Prefix, Rows, Run, Source, Step};
 use crate::SqlError;
+use crate::context::RuntimeFilters;
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{self, KeyKind};
 use crate::engine::node::{Join, JoinKey, JoinKind, Node};
+use crate::engine::reach::{is_sparing, key_columns};
 use crate::engine::run::join::{add_nulls, join_of};
 use crate::engine::scalar::{Scalar, all_true};
 use crate::exec::sort::row_bytes;
@@ -35,25 +39,22 @@ pub(super) struct Hashed {
     left_done: bool,
     /// Of one of several joins with the same left rows: which of these had a match in any, and the next one's place. None is given without.
     over_all: Option<(Vec<bool>, usize)>,
-    /// See [`key_slots_of`]; asked once.
-    key_slots: Option<Option<Vec<usize>>>,
+    /// Of joins above, over joined rows.
+    filters: Filters,
     _share: Share,
-}
-
-/// Columns of a table that are to be decoded for the key of one side; `None`: its rows cannot be passed where they stand.
-fn key_slots_of(table: &TableRows, join: &Join, side: Side) -> Option<Vec<usize>> {
-    table.decodes(join.keys.iter().map(|key| side(key).0))
 }
 
 /// Rows of one side by key: those of one key are a chain, in their order.
 pub(super) struct Buckets {
-    keys: KeyTable,
-    kinds: Vec<KeyKind>,
+    keys: Arc<KeyTable>,
+    kinds: Arc<[KeyKind]>,
     /// By number of the key; by row.
     first: Vec<u32>,
     next: Vec<u32>,
     /// Room for a key of the other side.
     key: Vec<u8>,
+    /// Where that stands in rows of a table; asked once.
+    place: Option<Option<KeyPlace>>,
 }
 
 /// The end of a chain: no row has this place.
@@ -105,7 +106,7 @@ impl Buckets {
                 next[std::mem::replace(&mut last[number], place)] = place as u32;
             }
         }
-        Ok(Some(Buckets { keys, kinds, first, next, key }))
+        Ok(Some(Buckets { keys: Arc::new(keys), kinds: kinds.into(), first, next, key, place: None }))
     }
 
     /// The first row for a row of the other side; beyond all rows if there is none.
@@ -114,6 +115,54 @@ impl Buckets {
             return Ok(END as usize);
         }
         Ok(self.keys.find(&self.key).map_or(END, |number| self.first[number]) as usize)
+    }
+
+    /// Moves a table to the next row whose key is here, looking at rows where they stand: what came of it, and the first row of the key. `None`: that cannot be
+    /// done.
+    fn step_in(
+        &mut self,
+        table: &mut TableRows,
+        (join, side): (&Join, Side),
+        most: &mut u64,
+        row: &mut Row,
+        run: &Arc<Run>,
+    ) -> Result<Option<(Step, usize)>, SqlError> {
+        let Buckets { keys, kinds, first, key, place, .. } = self;
+        let place = place.get_or_insert_with(|| KeyPlace::of(table, join.keys.iter().map(side), kinds));
+        let mut found = END;
+        let mut find = |key: &[u8], is_whole: bool| -> Result<bool, SqlError> {
+            let number = if is_whole { keys.find(key) } else { None };
+            found = number.map_or(END, |number| first[number]);
+            Ok(found != END)
+        };
+        let step = match place {
+            None => return Ok(None),
+            Some(KeyPlace::Integers(ids)) => {
+                let lets = |stored: &[u8]| -> Result<bool, SqlError> {
+                    let is_whole = write_integers(ids, stored, key)?;
+                    find(key, is_whole)
+                };
+                table.step_by(most, lets, row)?
+            }
+            Some(KeyPlace::Slots(slots)) => {
+                let lets = |row: &[Value]| -> Result<bool, SqlError> {
+                    let is_whole = write_key(join.keys.iter().map(side), kinds, row, run, key)?;
+                    find(key, is_whole)
+                };
+                table.step_to(slots, most, lets, row)?
+            }
+        };
+        Ok(Some((step, found as usize)))
+    }
+}
+
+/// Offers the keys in memory to the side that passes. A table is looked at where it stands already.
+fn offer(join: &Join, passing: &Node, side: Side, buckets: &Buckets, source: &mut Source, run: &Run) {
+    if run.context.runtime_filters != RuntimeFilters::Off
+        && !matches!(passing, Node::Table(_))
+        && let Some(columns) = key_columns(join, |key| side(key).0)
+    {
+        source.restrict(&RuntimeFilter::new(columns, buckets.kinds.clone(), buckets.keys.clone()));
     }
 }
 
@@ -151,7 +200,7 @@ impl Hashed {
     /// `rows` are the right side's, by their keys if there are any; `share` is theirs.
     pub(super) fn start(
         node: &Arc<Node>,
-        left: Source,
+        mut left: Source,
         mut rows: Vec<Row>,
         buckets: Option<Buckets>,
         share: Share,
@@ -160,6 +209,11 @@ impl Hashed {
     ) -> Hashed {
         if !prefix.is_empty() {
             rows.iter_mut().for_each(|row| drop(row.drain(..prefix.len())));
+        }
+        let unsound = run.context.runtime_filters == RuntimeFilters::Unsound;
+        let offers = |join: &&Join| join.kind == JoinKind::Inner || unsound && join.kind == JoinKind::Left;
+        if let (Some(join), Some(buckets)) = (join_of(node).filter(offers), &buckets) {
+            offer(join, &join.left, side_left, buckets, &mut left, run);
         }
         let is_full = join_of(node).is_some_and(|join| join.kind == JoinKind::Full);
         let matched = if is_full { vec![false; rows.len()] } else { Vec::new() };
@@ -177,7 +231,7 @@ impl Hashed {
             tail: 0,
             left_done: false,
             over_all: None,
-            key_slots: None,
+            filters: Filters::default(),
             _share: share,
         }
     }
@@ -185,17 +239,14 @@ impl Hashed {
     /// Moves to the next left row, and gives the first right row of its key: beyond all rows if there is none. Of a table's rows in an inner join those without
     /// one are passed where they stand.
     fn pull(&mut self, join: &Join) -> Result<Option<usize>, SqlError> {
-        let Hashed { left, run, rows, buckets, row, key_slots, over_all, .. } = self;
+        let Hashed { left, run, buckets, row, over_all, .. } = self;
+        // The row that is joined next grows in it.
+        row.clear();
+        row.reserve(join.left_width + join.right_width);
         if let (Some(buckets), JoinKind::Inner, None) = (&mut *buckets, join.kind, over_all)
             && let Some(table) = left.table()
-            && let Some(slots) = key_slots.get_or_insert_with(|| key_slots_of(table, join, side_left))
+            && let Some((step, first)) = buckets.step_in(table, (join, side_left), &mut { u64::MAX }, row, run)?
         {
-            let mut first = END as usize;
-            let lets = |row: &[Value]| -> Result<bool, SqlError> {
-                first = buckets.first(join, side_left, row, run)?;
-                Ok(first < rows.len())
-            };
-            let step = table.step_to(slots, &mut { u64::MAX }, lets, row)?;
             return Ok((step == Step::Row).then_some(first));
         }
         if !left.next(row)? {
@@ -224,6 +275,10 @@ impl Hashed {
             self.run.tick()?;
             let next = self.buckets.as_ref().map_or(place + 1, |buckets| buckets.next[place] as usize);
             let last = next >= self.rows.len();
+            if !self.filters.let_pair_in(&self.row, &self.rows[place], join.left_width) {
+                self.at = Some(next);
+                continue;
+            }
             if last {
                 // The left row is needed no more if it matches.
                 std::mem::swap(row, &mut self.row);
@@ -284,6 +339,15 @@ impl Rows for Hashed {
         row.extend_from_slice(&self.rows[place]);
         Ok(true)
     }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        let Some(join) = join_of(&self.node).filter(|join| is_sparing(join)) else { return false };
+        match join.kind {
+            JoinKind::Inner | JoinKind::Left if filter.is_below(join.left_width) => self.left.restrict(filter),
+            JoinKind::Inner => self.filters.add(filter),
+            _ => false,
+        }
+    }
 }
 
 /// The next row in memory that had no match, from `tail` on.
@@ -321,8 +385,8 @@ pub(super) struct Turned {
     share: Share,
     /// There was no room to read on ahead.
     full: bool,
-    /// See [`key_slots_of`]; asked once the right side's rows come from a table.
-    key_slots: Option<Option<Vec<usize>>>,
+    /// Of joins above, over joined rows.
+    filters: Filters,
 }
 
 /// What came of going on in the right side.
@@ -365,8 +429,17 @@ impl Turned {
             tail: 0,
             share,
             full: false,
-            key_slots: None,
+            filters: Filters::default(),
         }
+    }
+
+    /// Offers its keys to the right side, of which it will read all: what is left out there cannot be counted any more.
+    pub(super) fn offering(mut self) -> Turned {
+        let node = self.node.clone();
+        if let Some(join) = join_of(&node) {
+            offer(join, &join.right, side_right, &self.buckets, &mut self.right, &self.run);
+        }
+        self
     }
 
     /// How many left rows there are.
@@ -384,16 +457,11 @@ impl Turned {
         if self.right_done {
             return Ok(Pulled::End);
         }
-        let Turned { right, run, rows, buckets, key_slots, .. } = self;
+        let Turned { right, run, buckets, .. } = self;
         if let Some(table) = right.table()
-            && let Some(slots) = key_slots.get_or_insert_with(|| key_slots_of(table, join, side_right))
+            && let Some((step, first)) = buckets.step_in(table, (join, side_right), most, row, run)?
         {
-            let mut first = END as usize;
-            let lets = |row: &[Value]| -> Result<bool, SqlError> {
-                first = buckets.first(join, side_right, row, run)?;
-                Ok(first < rows.len())
-            };
-            return Ok(match table.step_to(slots, most, lets, row)? {
+            return Ok(match step {
                 Step::Row => Pulled::Row(first),
                 Step::Spent => Pulled::Spent,
                 Step::End => {
@@ -474,7 +542,11 @@ impl Rows for Turned {
                 self.run.tick()?;
                 let place = self.at;
                 self.at = self.buckets.next[place] as usize;
+                if !self.filters.let_pair_in(left, &self.own, join.left_width) {
+                    continue;
+                }
                 row.clear();
+                row.reserve(left.len() + self.own.len());
                 row.extend_from_slice(left);
                 row.extend_from_slice(&self.own);
                 if all_true(&join.on, row, &self.run)? {
@@ -493,5 +565,19 @@ impl Rows for Turned {
         row.append(&mut self.rows[place]);
         add_nulls(row, join.right_width);
         Ok(true)
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        let inner = |join: &&Join| join.kind == JoinKind::Inner && is_sparing(join);
+        let Some(join) = join_of(&self.node).filter(inner) else { return false };
+        let own = self.prefix.len();
+        let of_right = filter.mapped(|column| match column {
+            column if column < own => Some(column),
+            column => column.checked_sub(join.left_width).map(|place| place + own),
+        });
+        match of_right {
+            Some(filter) => self.right.restrict(&filter),
+            None => self.filters.add(filter),
+        }
     }
 }

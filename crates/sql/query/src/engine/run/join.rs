@@ -4,7 +4,8 @@
 //! **How the choice is made.** It is made while running ([`open`]), since estimates are wrong. Up to [`LOOKUP_ROWS_MAX`] left rows are
 //! looked up at once, and where statistics know the right side as many as cost less than reading it, if it does not end within [`ASKED_ROWS`] for each; as long as
 //! that does not find too much ([`super::lookup`]). Beyond, both sides are read in turns, twice as many rows each time, until one of them ends: it is the side
-//! that is kept in memory. If that is the left side and there is an index, up to [`ROWS_PER_LOOKUP`] right rows are read for each of
+//! that is kept in memory. (Where statistics know the right side, the left one begins, with a quarter of its rows.) What it has in memory it hands down to the other:
+//! [`super::runtime_filter`]. If that is the left side and there is an index, up to [`ROWS_PER_LOOKUP`] right rows are read for each of
 //! its rows (and where statistics know the right side, twice what they know: they say that it is worth reading all of it); if the right side has
 //! more, its rows so far are forgotten, and the left rows are looked up. So the way that is chosen costs at most about twice as much as the best, and where statistics
 //! are wrong a few times as much: they say where to begin, and what is counted says where to end.
@@ -12,9 +13,12 @@
 use super::hashed::{Buckets, Hashed, Turned, side_left, side_right};
 use super::leaf::TableRows;
 use super::lookup::{ASKED_ROWS, Lookups};
+use super::runtime_filter::{Filters, RuntimeFilter};
 use super::{Prefix, Rows, Run, Source, grace, held, listed, open as open_node};
 use crate::SqlError;
+use crate::engine::estimate;
 use crate::engine::node::{Join, JoinKind, Node};
+use crate::engine::reach::is_sparing;
 use crate::engine::scalar::all_true;
 use crate::exec::sort::row_bytes;
 use crate::exec::spill::Share;
@@ -29,6 +33,10 @@ pub(in crate::engine) const ROWS_PER_LOOKUP: usize = 16;
 const TURN_ROWS: usize = 1024;
 /// Where statistics know the right side's rows it may have so many times as many, and is still read.
 const GROWN: usize = 2;
+/// A right side that statistics know is not read before the left side has a part of its rows.
+const SHORTER: f64 = 4.0;
+/// What is read of the left side then, bytes: it is kept, and not the right side.
+const SHORTER_BYTES_MAX: usize = 32 << 20;
 /// What may be read ahead of the left side, bytes: the right side, which is kept then, was to have this memory to itself.
 pub(super) const AHEAD_BYTES_MAX: usize = 16 << 20;
 
@@ -36,7 +44,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let Node::Join(join) = node.as_ref() else { return Ok(listed(Vec::new())) };
     let mut left = Ahead::new(open_node(&join.left, prefix, run)?, AHEAD_BYTES_MAX);
     let lateral = |left: Source, right: &Arc<Node>| -> Result<Source, SqlError> {
-        Ok(Box::new(Lateral { left, node: node.clone(), right: right.clone(), run: run.clone(), current: None }))
+        let (node, right, run, filters) = (node.clone(), right.clone(), run.clone(), Filters::default());
+        Ok(Box::new(Lateral { left, node, right, run, current: None, spare: None, filters }))
     };
     if join.lateral {
         return lateral(left.into_source(), &join.right);
@@ -48,6 +57,11 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         if left.read(rows_max, &mut share, run)? && !super::lookup::finds_too_much(join, lookup, left.rows.len()) {
             return looked_up(node, join, lookup, left.rows, share, prefix, run);
         }
+    }
+    if let Some(rows) = foreseen_right(join) {
+        // Where the right side is thought to be the longer, it is not read, to be kept, until the left side has shown to be not much shorter.
+        left.bytes_max = SHORTER_BYTES_MAX;
+        left.read((rows / SHORTER) as usize, &mut share, run)?;
     }
     let mut right = Ahead::new(open_node(&join.right, prefix, run)?, usize::MAX);
     if join.kind == JoinKind::Full || join.keys.is_empty() || !left.is_shorter(&mut right, &mut share, run)? {
@@ -76,8 +90,18 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             let (rows, share) = turned.into_left();
             lateral(held(rows.into_iter(), share.into()), lookup)
         }
-        _ => Ok(Box::new(turned)),
+        _ => Ok(Box::new(turned.offering())),
     }
+}
+
+/// Rows of a right side that would be kept, or looked at where they stand, where statistics know it; `None`: it is not one table, or is no hash join's.
+fn foreseen_right(join: &Join) -> Option<f64> {
+    let Node::Table(scan) = join.right.as_ref() else { return None };
+    if join.kind == JoinKind::Full || join.keys.is_empty() || scan.path.is_narrowed() {
+        return None;
+    }
+    let known = scan.statistics()?;
+    Some(estimate::rows(&join.right, &|_| Some(known.clone())))
 }
 
 /// All left rows are few enough to be looked up; but if there are many, only statistics say so: then the right side is asked first whether it is short.
@@ -191,6 +215,10 @@ impl Rows for Chained {
         self.rest.next(row)
     }
 
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        self.rest.restrict(filter)
+    }
+
     fn table(&mut self) -> Option<&mut TableRows> {
         if self.first.is_none() { self.rest.table() } else { None }
     }
@@ -211,6 +239,10 @@ struct Lateral {
     right: Arc<Node>,
     run: Arc<Run>,
     current: Option<(Row, Source, bool)>,
+    /// The right side's source of a left row that is done, for the next one.
+    spare: Option<Source>,
+    /// For the right side's rows of each left row.
+    filters: Filters,
 }
 
 impl Rows for Lateral {
@@ -226,7 +258,7 @@ impl Rows for Lateral {
                     }
                 }
                 let (unmatched, left) = (!*matched, std::mem::take(left));
-                self.current = None;
+                self.spare = self.current.take().map(|(_, source, _)| source).filter(|source| source.reopens());
                 if unmatched && join.kind == JoinKind::Left {
                     *row = left;
                     add_nulls(row, join.right_width);
@@ -238,8 +270,34 @@ impl Rows for Lateral {
                 return Ok(false);
             }
             self.run.tick()?;
-            let source = open_node(&self.right, &Arc::from(left.as_slice()), &self.run)?;
+            let source = match self.spare.take() {
+                Some(mut source) => {
+                    source.reopen(&left);
+                    source
+                }
+                None => {
+                    let mut source = open_node(&self.right, &Arc::from(left.as_slice()), &self.run)?;
+                    self.filters.hand_to(source.as_mut());
+                    source
+                }
+            };
             self.current = Some((left, source, false));
+        }
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        let Some(join) = join_of(&self.node).filter(|join| is_sparing(join)) else { return false };
+        match join.kind {
+            JoinKind::Inner | JoinKind::Left if filter.is_below(join.left_width) => self.left.restrict(filter),
+            JoinKind::Inner => {
+                // What is open is used for further rows.
+                let sources = self.current.iter_mut().map(|(_, source, _)| source).chain(&mut self.spare);
+                sources.for_each(|source| {
+                    source.restrict(filter);
+                });
+                self.filters.add(filter)
+            }
+            _ => false,
         }
     }
 }

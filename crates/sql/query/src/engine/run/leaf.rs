@@ -1,5 +1,6 @@
 //! Sources without an input: tables, virtual tables, VALUES, functions.
 
+use super::runtime_filter::{FILTERS_MAX, RuntimeFilter};
 use super::{Prefix, Rows, Run, Source, Step, listed};
 use crate::engine::node::Node;
 use crate::engine::scalar::{Scalar, all_true};
@@ -23,7 +24,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             let mut cursor = Cursor::new(&run.context, &scan.reading().levels, scan.width, None);
             cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
             let tested = Tested::new(scan, &mut cursor, prefix, run).map(Box::new);
-            Box::new(TableRows { cursor, node: node.clone(), prefix: prefix.len(), tested, run: run.clone() })
+            let (node, prefix, run) = (node.clone(), prefix.len(), run.clone());
+            Box::new(TableRows { cursor, node, prefix, tested, filters: Vec::new(), key: Vec::new(), run })
         }
         Node::Virtual { table, relation, filter } => {
             listed(virtual_rows(table, relation.as_ref(), filter, prefix, run)?)
@@ -74,6 +76,10 @@ pub(in crate::engine) struct TableRows {
     prefix: usize,
     /// Conditions that are asked of the bytes.
     tested: Option<Box<Tested>>,
+    /// Filters of joins above, each with the columns to decode before it is asked.
+    filters: Vec<(RuntimeFilter, Vec<usize>)>,
+    /// Room for a key of theirs.
+    key: Vec<u8>,
     run: Arc<Run>,
 }
 
@@ -93,7 +99,7 @@ struct Tested {
 
 impl Tested {
     fn new(scan: &TableScan, cursor: &mut Cursor, prefix: &Prefix, run: &Run) -> Option<Tested> {
-        if scan.filter.is_empty() || scan.path.is_narrowed() && scan.found < TESTED_ROWS_MIN {
+        if scan.path.is_narrowed() && scan.found < TESTED_ROWS_MIN {
             return None;
         }
         let Reading { levels, late } = scan.reading();
@@ -102,7 +108,8 @@ impl Tested {
         let around =
             Around { columns: &scan.access.columns, base: level.base, row: prefix, params: &run.context.params };
         let (filter, conditions) = ByteFilter::compile(plain, around);
-        if filter.is_empty() || !cursor.bare() {
+        // Where nothing is asked of a row it is left undecoded for who looks at it where it stands.
+        if filter.is_empty() && !scan.filter.is_empty() || !cursor.bare() {
             return None;
         }
         let rest: Vec<Option<Vec<usize>>> = scan.filter[conditions..].iter().map(Scalar::columns).collect();
@@ -114,6 +121,20 @@ impl Tested {
         left.extend_from_slice(late);
         Some(Tested { filter, conditions, early, left })
     }
+}
+
+/// Whether the filters of joins above let the row in that a cursor stands on.
+#[inline]
+fn let_in(filters: &[(RuntimeFilter, Vec<usize>)], cursor: &mut Cursor, key: &mut Vec<u8>) -> Result<bool, SqlError> {
+    for (filter, slots) in filters {
+        if filter.is_worth() {
+            cursor.decode(slots)?;
+            if !filter.lets(cursor.row(), key) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 impl TableRows {
@@ -140,7 +161,9 @@ impl TableRows {
                 self.cursor.decode(&tested.early)?;
                 conditions = &conditions[tested.conditions..];
             }
-            if all_true(conditions, self.cursor.row(), &self.run)? {
+            if all_true(conditions, self.cursor.row(), &self.run)?
+                && let_in(&self.filters, &mut self.cursor, &mut self.key)?
+            {
                 return Ok(Step::Row);
             }
         }
@@ -168,7 +191,7 @@ impl TableRows {
 
     /// Moves to the next row that passes the filter, and the key of which is let through: `keys` are what it is made of, over [`TableRows::row`]. Looks at
     /// no more than `most` rows. See [`TableRows::decodes`].
-    pub(super) fn step_to(
+    pub(in crate::engine) fn step_to(
         &mut self,
         slots: &[usize],
         most: &mut u64,
@@ -188,19 +211,36 @@ impl TableRows {
         }
     }
 
-    /// What is to be decoded before some expressions are asked of a row where it stands; `None`: that is not to be told.
-    pub(super) fn decodes<'a>(&self, mut exprs: impl Iterator<Item = &'a Scalar>) -> Option<Vec<usize>> {
-        let Node::Table(scan) = self.node.as_ref() else { return None };
-        let mut slots = Vec::new();
-        exprs.try_for_each(|scalar| {
-            for column in scalar.columns()? {
-                match column < self.prefix {
-                    true => {}
-                    false => slots.push(scan.slot(column)?),
-                }
+    /// As [`TableRows::step_to`], for who looks at the stored bytes: see [`TableRows::stored_scan`].
+    pub(super) fn step_by(
+        &mut self,
+        most: &mut u64,
+        mut lets: impl FnMut(&[u8]) -> Result<bool, SqlError>,
+        row: &mut Row,
+    ) -> Result<Step, SqlError> {
+        loop {
+            let step = self.step_within(most)?;
+            if step != Step::Row {
+                return Ok(step);
             }
-            Some(())
-        })?;
+            if lets(self.cursor.stored_ref())? {
+                self.take(row)?;
+                return Ok(Step::Row);
+            }
+        }
+    }
+
+    /// What is to be decoded before some expressions are asked of a row where it stands; `None`: that is not to be told.
+    pub(super) fn decodes<'a>(&self, exprs: impl Iterator<Item = &'a Scalar>) -> Option<Vec<usize>> {
+        let columns = exprs.map(Scalar::columns).collect::<Option<Vec<_>>>()?;
+        self.decodes_columns(columns.into_iter().flatten())
+    }
+
+    /// As [`TableRows::decodes`], for columns of its rows.
+    pub(in crate::engine) fn decodes_columns(&self, columns: impl Iterator<Item = usize>) -> Option<Vec<usize>> {
+        let Node::Table(scan) = self.node.as_ref() else { return None };
+        let own = columns.filter(|column| *column >= self.prefix);
+        let mut slots = own.map(|column| scan.slot(column)).collect::<Option<Vec<_>>>()?;
         slots.retain(|slot| self.undecoded().contains(slot));
         Some(slots)
     }
@@ -287,6 +327,30 @@ impl Rows for TableRows {
             self.take(row)?;
         }
         Ok(step)
+    }
+
+    fn any(&mut self) -> Result<bool, SqlError> {
+        self.step()
+    }
+
+    fn reopens(&self) -> bool {
+        // What stands in tests is settled for the row around it.
+        self.tested.as_ref().is_none_or(|tested| tested.conditions == 0)
+    }
+
+    fn reopen(&mut self, prefix: &[Value]) {
+        self.cursor.rewind();
+        let places = self.cursor.row_mut().iter_mut().take(self.prefix);
+        places.zip(prefix).for_each(|(place, value)| place.clone_from(value));
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        if self.filters.len() == FILTERS_MAX {
+            return false;
+        }
+        let Some(slots) = self.decodes_columns(filter.columns().iter().copied()) else { return false };
+        self.filters.push((filter.clone(), slots));
+        true
     }
 
     fn table(&mut self) -> Option<&mut TableRows> {

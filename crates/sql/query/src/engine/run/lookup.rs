@@ -21,8 +21,10 @@
 
 use super::hashed::{Buckets, Turned, side_left};
 use super::join::{AHEAD_BYTES_MAX, ROWS_PER_LOOKUP, add_nulls, join_of};
+use super::runtime_filter::{Filters, RuntimeFilter};
 use super::{Prefix, Reservation, Rows, Run, Source, Step, open as open_node};
 use crate::engine::node::{Join, JoinKind, Node};
+use crate::engine::reach::is_sparing;
 use crate::engine::scalar::all_true;
 use crate::exec::ahead::{AHEAD_ROWS, is_far, rows_of_keys};
 use crate::exec::sort::row_bytes;
@@ -128,6 +130,8 @@ pub(super) struct Lookups {
     /// Left rows of which nothing was given out.
     lefts: VecDeque<Row>,
     current: Option<Current>,
+    /// The source of a lookup that is over, for the next one.
+    spare: Option<Source>,
     /// Joined rows of left rows whose lookup is complete, or of the current one.
     ready: VecDeque<Row>,
     ready_bytes: usize,
@@ -141,6 +145,9 @@ pub(super) struct Lookups {
     hashed: Option<Source>,
     /// Left rows whose lookups were said to come.
     ahead: usize,
+    /// Of joins above: over left rows, which are not looked up then, and over joined ones.
+    of_left: Filters,
+    filters: Filters,
     /// For the left rows, and for what is ready of one.
     reserved: Reservation,
     ready_reserved: Reservation,
@@ -165,6 +172,7 @@ impl Lookups {
             prefix: prefix.clone(),
             lefts: lefts.into(),
             current: None,
+            spare: None,
             ready: VecDeque::new(),
             ready_bytes: 0,
             left_to_find: FOUND_FIRST,
@@ -172,6 +180,8 @@ impl Lookups {
             has_more_than: has_more_than as u64,
             hashed: None,
             ahead: 0,
+            of_left: Filters::default(),
+            filters: Filters::default(),
             reserved,
             ready_reserved: run.reserve(),
         }
@@ -187,8 +197,21 @@ impl Lookups {
             let Some(left) = lefts.pop_front() else { return Ok(false) };
             self.ahead = self.ahead.saturating_sub(1);
             run.tick()?;
+            if !self.of_left.let_in(&left) {
+                return Ok(true);
+            }
             self.ready_reserved = run.reserve();
-            let source = open_node(&self.lookup, &Arc::from(left.as_slice()), run)?;
+            let source = match self.spare.take() {
+                Some(mut source) => {
+                    source.reopen(&left);
+                    source
+                }
+                None => {
+                    let mut source = open_node(&self.lookup, &Arc::from(left.as_slice()), run)?;
+                    self.filters.hand_to(source.as_mut());
+                    source
+                }
+            };
             *current = Some(Current { left, source, matched: false });
         }
         let Some(now) = current else { return Ok(false) };
@@ -216,9 +239,9 @@ impl Lookups {
                     }
                 }
                 Step::End => {
-                    if let Some(Current { mut left, matched: false, .. }) = current.take()
-                        && join.kind == JoinKind::Left
-                    {
+                    let Some(Current { mut left, source, matched }) = current.take() else { return Ok(true) };
+                    self.spare = Some(source).filter(|source| source.reopens());
+                    if !matched && join.kind == JoinKind::Left {
                         add_nulls(&mut left, join.right_width);
                         self.ready.push_back(left);
                     }
@@ -272,6 +295,7 @@ impl Lookups {
             }
             Err(error) => return Err(error),
         }
+        self.filters.hand_to(&mut turned);
         self.current = None;
         self.ready.clear();
         self.lefts.clear();
@@ -300,6 +324,26 @@ impl Rows for Lookups {
             if !self.look(join)? {
                 return Ok(false);
             }
+        }
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        let Some(join) = join_of(&self.node).filter(|join| is_sparing(join)) else { return false };
+        let below = filter.is_below(join.left_width);
+        if let Some(hashed) = &mut self.hashed {
+            return hashed.restrict(filter);
+        }
+        match join.kind {
+            JoinKind::Inner | JoinKind::Left if below => self.of_left.add(filter),
+            JoinKind::Inner => {
+                // What is open is used for further rows.
+                let sources = self.current.iter_mut().map(|now| &mut now.source).chain(&mut self.spare);
+                sources.for_each(|source| {
+                    source.restrict(filter);
+                });
+                self.filters.add(filter)
+            }
+            _ => false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::explain::place;
 use super::super::node::Node;
+use super::runtime_filter::RuntimeFilter;
 use super::{Prefix, Rows, Run, Source, started};
 use crate::SqlError;
 use crate::explain::{Done, Meters};
@@ -41,6 +42,10 @@ impl Rows for Measured {
         }
         self.done.rows += u64::from(found);
         Ok(found)
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        self.source.restrict(filter)
     }
 }
 

@@ -13,17 +13,20 @@ mod grouped;
 mod groups;
 mod hashed;
 mod join;
+mod key_place;
 mod leaf;
 mod lookup;
 mod measured;
 mod memo;
 mod recursive;
+mod runtime_filter;
 mod shape;
 mod sieve;
 mod sort;
 mod window;
 
 pub(super) use join::ROWS_PER_LOOKUP;
+pub(super) use leaf::TableRows;
 
 use super::key_table::{KEY_BYTES, KeyTable, Seed};
 use super::node::Node;
@@ -35,6 +38,7 @@ use crate::exec::sort::{Reserved, row_bytes};
 use crate::exec::spill::Share;
 use crate::types::{Row, Value};
 use parking_lot::Mutex;
+use runtime_filter::RuntimeFilter;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -56,6 +60,28 @@ pub(super) trait Rows: Send {
     fn next_within(&mut self, row: &mut Row, most: &mut u64) -> Result<Step, SqlError> {
         *most = most.saturating_sub(1);
         Ok(if self.next(row)? { Step::Row } else { Step::End })
+    }
+
+    /// Whether there is a row, for who does not look at it: that of a table is not made, a select list is not computed.
+    fn any(&mut self) -> Result<bool, SqlError> {
+        self.next(&mut Row::new())
+    }
+
+    /// Whether it can begin anew.
+    fn reopens(&self) -> bool {
+        false
+    }
+
+    /// Begins anew for another row around it, as if it were opened for that, if it [can](Rows::reopens): a source of one row or two costs more to make than
+    /// to read.
+    fn reopen(&mut self, prefix: &[Value]) {
+        let _ = prefix;
+    }
+
+    /// Rows that the filter does not let through may be left out from now on; whether some are. See [`runtime_filter`].
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        let _ = filter;
+        false
     }
 
     /// The table whose rows they are, for who looks at each where it stands.
@@ -97,6 +123,8 @@ pub(super) struct Run {
     pub(super) probes: Mutex<BTreeMap<usize, Progress>>,
     /// Answers of correlated subqueries, by the address of their plan.
     memos: Mutex<BTreeMap<usize, memo::Memo>>,
+    /// Sources of correlated subqueries between two runs, by the address of their plan, which they hold.
+    spares: Mutex<BTreeMap<usize, Source>>,
     /// Of every table of keys.
     pub(super) seed: Seed,
     /// Rows since the statement began, of all its loops. One thread runs them: a count may be lost, never a check for long.
@@ -145,8 +173,34 @@ impl Run {
             working: Mutex::default(),
             probes: Mutex::default(),
             memos: Mutex::default(),
+            spares: Mutex::default(),
             ticks: AtomicU32::new(0),
         })
+    }
+
+    /// The source of a correlated subquery for a row around it.
+    pub(super) fn correlated(self: &Arc<Run>, node: &Arc<Node>, around: &[Value]) -> Result<Source, SqlError> {
+        let spare = self.spares.lock().remove(&Arc::as_ptr(node).addr());
+        match spare {
+            Some(mut source) => {
+                source.reopen(around);
+                Ok(source)
+            }
+            None => open(node, &Arc::from(around), self),
+        }
+    }
+
+    /// Keeps it for the next row, if it can begin anew.
+    pub(super) fn spare(&self, node: &Arc<Node>, source: Source) {
+        if source.reopens() {
+            self.spares.lock().insert(Arc::as_ptr(node).addr(), source);
+        }
+    }
+
+    /// Lets go of what it keeps for itself: sources know the run.
+    pub(super) fn end(&self) {
+        let spares = std::mem::take(&mut *self.spares.lock());
+        drop(spares);
     }
 
     pub(super) fn reserve(&self) -> Reservation {

@@ -1,12 +1,15 @@
 //! Sources that pass rows on: filters, projections, limits, DISTINCT, set operations.
 
+use super::runtime_filter::RuntimeFilter;
 use super::sieve::Sieve;
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, Step, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{KeyKind, encode, own_kind, row_key};
 use crate::engine::node::{Node, SetKind};
+use crate::engine::reach::projected;
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::set_function::SetRows;
+use crate::engine::walk::scalar_is_volatile;
 use crate::exec::computed::Computed;
 use crate::exec::evaluate;
 use crate::types::{Row, Value};
@@ -95,6 +98,19 @@ impl Rows for Filter {
         let Node::Filter { conditions, .. } = self.0.node.as_ref() else { return Ok(Step::End) };
         filter_within(&mut self.0.input, conditions, row, most, &self.0.run)
     }
+
+    fn reopens(&self) -> bool {
+        self.0.input.reopens()
+    }
+
+    fn reopen(&mut self, prefix: &[Value]) {
+        self.0.input.reopen(prefix);
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        let Node::Filter { conditions, .. } = self.0.node.as_ref() else { return false };
+        !conditions.iter().any(scalar_is_volatile) && self.0.input.restrict(filter)
+    }
 }
 
 /// The rows of a filter, of which some are looked at.
@@ -158,6 +174,28 @@ impl Rows for Project {
         }
         Ok(true)
     }
+
+    fn any(&mut self) -> Result<bool, SqlError> {
+        self.base.input.any()
+    }
+
+    fn reopens(&self) -> bool {
+        self.base.input.reopens()
+    }
+
+    fn reopen(&mut self, prefix: &[Value]) {
+        self.base.input.reopen(prefix);
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        let Node::Project { prefix, columns, .. } = self.base.node.as_ref() else { return false };
+        if columns.iter().any(scalar_is_volatile) {
+            return false;
+        }
+        filter
+            .mapped(|place| projected(place, *prefix, columns))
+            .is_some_and(|filter| self.base.input.restrict(&filter))
+    }
 }
 
 struct Cut(Base);
@@ -168,6 +206,22 @@ impl Rows for Cut {
         let found = self.0.input.next(row)?;
         row.truncate(*width);
         Ok(found)
+    }
+
+    fn any(&mut self) -> Result<bool, SqlError> {
+        self.0.input.any()
+    }
+
+    fn reopens(&self) -> bool {
+        self.0.input.reopens()
+    }
+
+    fn reopen(&mut self, prefix: &[Value]) {
+        self.0.input.reopen(prefix);
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        self.0.input.restrict(filter)
     }
 }
 
