@@ -21,7 +21,7 @@ pub enum RuntimeFilters {
     On,
     /// For tests: they do not.
     Off,
-    /// For tests, and wrong: left joins offer theirs to their left side, too.
+    /// For tests, and wrong: left joins offer theirs to their left side, too, and a LIMIT passes them on.
     Unsound,
 }
 

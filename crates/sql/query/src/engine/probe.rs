@@ -27,7 +27,7 @@ use super::key_table::{KEY_BYTES, KeyTable};
 use super::keys::{self, KeyKind};
 use super::node::{Join, JoinKind, Node};
 use super::presence::above;
-use super::run::{Reservation, Run, Step, TableRows, open};
+use super::run::{Reservation, Run, Step, TableRows, integers, open, write_integers};
 use super::scalar::{Scalar, Subplan, all_true};
 use super::walk;
 use crate::exec::evaluate;
@@ -449,17 +449,35 @@ impl Probe {
         run: &Run,
     ) -> Result<bool, SqlError> {
         let (mut key, mut count) = (Vec::new(), 0);
-        let ends = |row: &[Value]| -> Result<bool, SqlError> {
+        // Whether there are too many.
+        let mut take = |key: &[u8], is_whole: bool| -> Result<bool, SqlError> {
             count += 1;
             if count > rows_max {
                 return Ok(true);
             }
-            if self.write_inner(row, &mut key, run)? && table.keys.number(&key).1 {
+            if is_whole && table.keys.number(key).1 {
                 table._reserved.bytes(key.len() + KEY_BYTES)?;
             }
             Ok(false)
         };
-        let step = rows.step_to(slots, &mut { u64::MAX }, ends, &mut Row::new())?;
+        let (mut most, mut beyond) = (u64::MAX, Row::new());
+        let ties = self.ties.iter().map(|tie| (evaluate::column(&tie.inner), tie.kind));
+        let step = match integers(rows, ties) {
+            Some(ids) => {
+                let ends = |stored: &[u8]| -> Result<bool, SqlError> {
+                    let is_whole = write_integers(&ids, stored, &mut key)?;
+                    take(&key, is_whole)
+                };
+                rows.step_by(&mut most, ends, &mut beyond)?
+            }
+            None => {
+                let ends = |row: &[Value]| -> Result<bool, SqlError> {
+                    let is_whole = self.write_inner(row, &mut key, run)?;
+                    take(&key, is_whole)
+                };
+                rows.step_to(slots, &mut most, ends, &mut beyond)?
+            }
+        };
         Ok(step == Step::End)
     }
 }

@@ -4,7 +4,8 @@
 
 use super::node::{Join, JoinKey, JoinKind, Node};
 use super::scalar::Scalar;
-use super::walk::scalar_is_volatile;
+use super::walk::{is_volatile, scalar_is_volatile};
+use std::sync::Arc;
 
 /// The columns that the keys of one side are; `None` if one of them is something else, or if NULL has a partner.
 pub(super) fn key_columns(join: &Join, side: impl Fn(&JoinKey) -> &Scalar) -> Option<Vec<usize>> {
@@ -15,7 +16,13 @@ pub(super) fn key_columns(join: &Join, side: impl Fn(&JoinKey) -> &Scalar) -> Op
 /// Whether a join may be spared rows that nobody above it needs: nothing in it must be asked of each.
 pub(super) fn is_sparing(join: &Join) -> bool {
     let keys = join.keys.iter().flat_map(|key| [&key.left, &key.right]);
-    !join.on.iter().chain(keys).any(scalar_is_volatile)
+    let volatile = join.on.iter().chain(keys).any(scalar_is_volatile);
+    !volatile && !run_by_row(join).is_some_and(|right| is_volatile(right))
+}
+
+/// The right side, if it runs once for each left row.
+fn run_by_row(join: &Join) -> Option<&Arc<Node>> {
+    if join.lateral { Some(&join.right) } else { join.lookup.as_ref() }
 }
 
 /// The slot of the input that a column of a projection is, if it is nothing else.
@@ -58,12 +65,11 @@ fn reaches(node: &Node, columns: &[usize], prefix: usize) -> bool {
             reaches(&join.left, columns, prefix)
         }
         Node::Join(join) if join.kind == JoinKind::Inner => {
-            let looked_up = if join.lateral { Some(&join.right) } else { join.lookup.as_ref() };
             let own = |column: &usize| match *column {
                 column if column < prefix => Some(column),
                 column => column.checked_sub(join.left_width).map(|place| place + prefix),
             };
-            let by_row = looked_up.is_some_and(|right| reaches(right, columns, join.left_width));
+            let by_row = run_by_row(join).is_some_and(|right| reaches(right, columns, join.left_width));
             let of_right = columns.iter().map(own).collect::<Option<Vec<_>>>();
             by_row || of_right.is_some_and(|columns| !join.lateral && reaches(&join.right, &columns, prefix))
         }

@@ -329,10 +329,14 @@ impl Cursor {
         if slots.is_empty() { Ok(()) } else { level.access.decode(state.stored(), slots, &mut self.row[places]) }
     }
 
-    /// Goes back to where it began.
+    /// Goes back to where it began, and lets go of the rows that it has at hand.
     pub(crate) fn rewind(&mut self) {
         self.open = 0;
         self.batches.clear();
+        for state in &mut self.states {
+            (state.rows, state.row, state.rest) = (Rows::default(), Found::default(), None);
+            state.keys.clear();
+        }
     }
 
     /// Moves to the next joined row; `false` at the end.

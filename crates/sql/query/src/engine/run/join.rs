@@ -4,7 +4,7 @@
 //! **How the choice is made.** It is made while running ([`open`]), since estimates are wrong. Up to [`LOOKUP_ROWS_MAX`] left rows are
 //! looked up at once, and where statistics know the right side as many as cost less than reading it, if it does not end within [`ASKED_ROWS`] for each; as long as
 //! that does not find too much ([`super::lookup`]). Beyond, both sides are read in turns, twice as many rows each time, until one of them ends: it is the side
-//! that is kept in memory. (Where statistics know the right side, the left one begins, with a quarter of its rows.) What it has in memory it hands down to the other:
+//! that is kept in memory. (Where statistics know the right side, and it does not end in its first turn, the left one goes first, up to a quarter of its rows.) What it has in memory it hands down to the other:
 //! [`super::runtime_filter`]. If that is the left side and there is an index, up to [`ROWS_PER_LOOKUP`] right rows are read for each of
 //! its rows (and where statistics know the right side, twice what they know: they say that it is worth reading all of it); if the right side has
 //! more, its rows so far are forgotten, and the left rows are looked up. So the way that is chosen costs at most about twice as much as the best, and where statistics
@@ -33,7 +33,7 @@ pub(in crate::engine) const ROWS_PER_LOOKUP: usize = 16;
 const TURN_ROWS: usize = 1024;
 /// Where statistics know the right side's rows it may have so many times as many, and is still read.
 const GROWN: usize = 2;
-/// A right side that statistics know is not read before the left side has a part of its rows.
+/// Of a right side that statistics know no more than a turn is read before the left side has this part of its rows.
 const SHORTER: f64 = 4.0;
 /// What is read of the left side then, bytes: it is kept, and not the right side.
 const SHORTER_BYTES_MAX: usize = 32 << 20;
@@ -58,12 +58,18 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             return looked_up(node, join, lookup, left.rows, share, prefix, run);
         }
     }
-    if let Some(rows) = foreseen_right(join) {
-        // Where the right side is thought to be the longer, it is not read, to be kept, until the left side has shown to be not much shorter.
-        left.bytes_max = SHORTER_BYTES_MAX;
-        left.read((rows / SHORTER) as usize, &mut share, run)?;
-    }
     let mut right = Ahead::new(open_node(&join.right, prefix, run)?, usize::MAX);
+    if let Some(rows) = foreseen_right(join)
+        // Statistics may be wrong: a side that ends at once is kept.
+        && !right.read(TURN_ROWS, &mut share, run)?
+        && !right.full
+    {
+        // Where the right side is thought to be the longer, no more of it is read, to be kept, until the left side has shown to be not much shorter.
+        left.bytes_max = SHORTER_BYTES_MAX;
+        if !left.read((rows / SHORTER) as usize, &mut share, run)? {
+            left.bytes_max = AHEAD_BYTES_MAX;
+        }
+    }
     if join.kind == JoinKind::Full || join.keys.is_empty() || !left.is_shorter(&mut right, &mut share, run)? {
         let buckets = match (right.read(usize::MAX, &mut share, run)?, join.keys.is_empty()) {
             (false, _) => None,

@@ -6,7 +6,7 @@ use super::leaf::TableRows;
 use crate::SqlError;
 use crate::engine::keys::{self, KeyKind};
 use crate::engine::scalar::Scalar;
-use crate::exec::row::{RowView, Stored};
+use crate::exec::row::{RowView, Stored, wrong_length};
 use crate::types::SqlType;
 
 /// See the module.
@@ -24,24 +24,26 @@ impl KeyPlace {
         sides: impl Iterator<Item = (&'a Scalar, bool)> + Clone,
         kinds: &[KeyKind],
     ) -> Option<KeyPlace> {
-        let integers = integers(table, sides.clone(), kinds).map(KeyPlace::Integers);
+        // Where NULL has a partner its key is not left out.
+        let column = |(scalar, null_equal): (&Scalar, bool)| scalar.column().filter(|_| !null_equal);
+        let integers = integers(table, sides.clone().map(column).zip(kinds.iter().copied())).map(KeyPlace::Integers);
         integers.or_else(|| table.decodes(sides.map(|(scalar, _)| scalar)).map(KeyPlace::Slots))
     }
 }
 
-fn integers<'a>(
+/// The ids of a key's columns, if it is a key of integers whose bytes stand in a table's rows; `None` for a part: it is no column.
+pub(in crate::engine) fn integers(
     table: &TableRows,
-    sides: impl Iterator<Item = (&'a Scalar, bool)>,
-    kinds: &[KeyKind],
+    columns: impl Iterator<Item = (Option<usize>, KeyKind)>,
 ) -> Option<Vec<u16>> {
     let scan = table.stored_scan()?;
-    let id = |((scalar, null_equal), kind): ((&Scalar, bool), &KeyKind)| {
-        let column = scan.access.columns.get(scan.slot(scalar.column()?)?)?;
+    let id = |(column, kind): (Option<usize>, KeyKind)| {
+        let column = scan.access.columns.get(scan.slot(column?)?)?;
         let integer = matches!(column.ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Date);
         // What older rows hold for it has no bytes, unless it is NULL.
-        (integer && *kind != KeyKind::Float && !null_equal && column.missing.is_null()).then_some(column.id)
+        (integer && kind != KeyKind::Float && column.missing.is_null()).then_some(column.id)
     };
-    sides.zip(kinds).map(id).collect()
+    columns.map(id).collect()
 }
 
 /// Writes the key of a stored row, as [`keys::encode`] does; `false` if a NULL in it makes it equal to nothing.
@@ -49,28 +51,23 @@ fn integers<'a>(
 /// # Errors
 /// XX000: it is no row.
 #[inline]
-pub(super) fn write_integers(ids: &[u16], stored: &[u8], key: &mut Vec<u8>) -> Result<bool, SqlError> {
+pub(in crate::engine) fn write_integers(ids: &[u16], stored: &[u8], key: &mut Vec<u8>) -> Result<bool, SqlError> {
     let view = RowView::new(stored)?;
     key.clear();
     for id in ids {
         let Stored::Bytes(bytes) = view.column(*id)? else { return Ok(false) };
-        keys::encode_integer(signed(bytes), key);
+        keys::encode_integer(signed(bytes)?, key);
     }
     Ok(true)
 }
 
 /// An integer of two, four or eight bytes.
 #[inline]
-fn signed(bytes: &[u8]) -> i64 {
+fn signed(bytes: &[u8]) -> Result<i64, SqlError> {
     match bytes {
-        [a, b] => i64::from(i16::from_le_bytes([*a, *b])),
-        [a, b, c, d] => i64::from(i32::from_le_bytes([*a, *b, *c, *d])),
-        _ => {
-            let mut word = [0; 8];
-            let length = bytes.len().min(8);
-            word[..length].copy_from_slice(&bytes[..length]);
-            i64::from_le_bytes(word)
-        }
+        [a, b] => Ok(i64::from(i16::from_le_bytes([*a, *b]))),
+        [a, b, c, d] => Ok(i64::from(i32::from_le_bytes([*a, *b, *c, *d]))),
+        _ => bytes.try_into().map(i64::from_le_bytes).map_err(|_| wrong_length()),
     }
 }
 
@@ -106,6 +103,13 @@ mod tests {
                 prop_assert!(!whole || key == expected);
             }
         }
+    }
+
+    #[test]
+    fn what_is_no_integer_is_an_error() {
+        let stored = encode(1, |_| Source::Value(&Value::Text("abc".into()))).unwrap();
+        let error = write_integers(&[1], &stored, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.state, crate::SqlState::INTERNAL_ERROR);
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl TableRows {
     }
 
     /// As [`TableRows::step_to`], for who looks at the stored bytes: see [`TableRows::stored_scan`].
-    pub(super) fn step_by(
+    pub(in crate::engine) fn step_by(
         &mut self,
         most: &mut u64,
         mut lets: impl FnMut(&[u8]) -> Result<bool, SqlError>,
@@ -342,6 +342,10 @@ impl Rows for TableRows {
         self.cursor.rewind();
         let places = self.cursor.row_mut().iter_mut().take(self.prefix);
         places.zip(prefix).for_each(|(place, value)| place.clone_from(value));
+    }
+
+    fn rest(&mut self) {
+        self.cursor.rewind();
     }
 
     fn restrict(&mut self, filter: &RuntimeFilter) -> bool {

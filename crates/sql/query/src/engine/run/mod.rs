@@ -26,6 +26,7 @@ mod sort;
 mod window;
 
 pub(super) use join::ROWS_PER_LOOKUP;
+pub(super) use key_place::{integers, write_integers};
 pub(super) use leaf::TableRows;
 
 use super::key_table::{KEY_BYTES, KeyTable, Seed};
@@ -77,6 +78,9 @@ pub(super) trait Rows: Send {
     fn reopen(&mut self, prefix: &[Value]) {
         let _ = prefix;
     }
+
+    /// Lets go of the rows that it has at hand: it is not read on before it is [begun anew](Rows::reopen).
+    fn rest(&mut self) {}
 
     /// Rows that the filter does not let through may be left out from now on; whether some are. See [`runtime_filter`].
     fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
@@ -191,8 +195,9 @@ impl Run {
     }
 
     /// Keeps it for the next row, if it can begin anew.
-    pub(super) fn spare(&self, node: &Arc<Node>, source: Source) {
+    pub(super) fn spare(&self, node: &Arc<Node>, mut source: Source) {
         if source.reopens() {
+            source.rest();
             self.spares.lock().insert(Arc::as_ptr(node).addr(), source);
         }
     }

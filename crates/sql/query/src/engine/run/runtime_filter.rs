@@ -22,11 +22,13 @@
 //! 2. It goes through what gives the columns that it reads unchanged, row by row: conditions, select lists, an inner join to each side, a left join to its
 //!    left side. Never through LIMIT, DISTINCT, groups, windows, sets, shared queries, a full join, nor by what must see each row (volatile expressions).
 //! 3. It is over columns, not expressions: nothing is computed of a row that a condition would have left out before, so no error appears that was not there.
-//! 4. It belongs to a source, which is opened anew for each row around it: a filter never outlives the run of the join that offered it.
+//! 4. It lives as long as the join that offered it: what begins anew for the next row around it ([`Rows::reopen`]) has no join within.
 //!
-//! **Bounds.** A table asks [`FILTERS_MAX`] filters; a filter that lets more than [`PASSING_MAX`] of eight rows through, of the first [`TRIAL_ROWS`], is not asked any more.
+//! **Bounds.** A table asks [`FILTERS_MAX`] filters; a filter that has let more than [`PASSING_MAX`] of eight rows through, of all so far, is not asked any more,
+//! from [`TRIAL_ROWS`] on.
 //!
-//! **Caveat.** Rows that were read ahead, to find out which side is shorter, were made before there was a filter.
+//! **Caveats.** Rows that were read ahead, to find out which side is shorter, were made before there was a filter. One that would leave out none but late rows is
+//! given up before these come. A join in temporary files hands nothing down.
 
 use super::Rows;
 use crate::engine::key_table::KeyTable;
@@ -38,9 +40,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Filters that one source asks of its rows.
 pub(super) const FILTERS_MAX: usize = 4;
-/// Rows after which it is looked at whether a filter is worth asking.
+/// Rows from which on it is looked at whether a filter is worth asking.
 const TRIAL_ROWS: u32 = 1024;
-/// It is, if no more than so many of eight pass.
+/// It is, if no more than so many of eight have passed so far.
 const PASSING_MAX: u32 = 7;
 
 /// See the module. Cheap to copy.

@@ -3,6 +3,7 @@
 use super::runtime_filter::RuntimeFilter;
 use super::sieve::Sieve;
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, Step, open as open_node};
+use crate::context::RuntimeFilters;
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{KeyKind, encode, own_kind, row_key};
 use crate::engine::node::{Node, SetKind};
@@ -107,6 +108,10 @@ impl Rows for Filter {
         self.0.input.reopen(prefix);
     }
 
+    fn rest(&mut self) {
+        self.0.input.rest();
+    }
+
     fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
         let Node::Filter { conditions, .. } = self.0.node.as_ref() else { return false };
         !conditions.iter().any(scalar_is_volatile) && self.0.input.restrict(filter)
@@ -187,6 +192,10 @@ impl Rows for Project {
         self.base.input.reopen(prefix);
     }
 
+    fn rest(&mut self) {
+        self.base.input.rest();
+    }
+
     fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
         let Node::Project { prefix, columns, .. } = self.base.node.as_ref() else { return false };
         if columns.iter().any(scalar_is_volatile) {
@@ -218,6 +227,10 @@ impl Rows for Cut {
 
     fn reopen(&mut self, prefix: &[Value]) {
         self.0.input.reopen(prefix);
+    }
+
+    fn rest(&mut self) {
+        self.0.input.rest();
     }
 
     fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
@@ -292,6 +305,10 @@ impl Rows for Limit {
             self.last = Some(key);
         }
         Ok(true)
+    }
+
+    fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
+        self.base.run.context.runtime_filters == RuntimeFilters::Unsound && self.base.input.restrict(filter)
     }
 }
 
