@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn what_is_no_integer_is_an_error() {
-        let stored = encode(1, |_| Source::Value(&Value::Text("abc".into()))).unwrap();
+        let text = Value::Text("abc".into());
+        let stored = encode(1, |_| Source::Value(&text)).unwrap();
         let error = write_integers(&[1], &stored, &mut Vec::new()).unwrap_err();
         assert_eq!(error.state, crate::SqlState::INTERNAL_ERROR);
     }
