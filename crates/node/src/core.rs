@@ -19,7 +19,7 @@
 
 use crate::counters::Counters;
 use crate::inflight::{InFlight, KEYS_EACH_MAX};
-use crate::large::{Ready, Shown, Unwritten};
+use crate::large::{Large, Ready, Unwritten};
 use crate::lease::Lease;
 use crate::options::NodeOptions;
 use crate::reply::{CommitError, Reply};
@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::Waker;
-use store::versions::{Arrivals, Threshold};
+use store::versions::Threshold;
 use store::{Engine, StoreError};
 
 /// Records proposed and not yet applied, at most; beyond it commits are refused, which only a stuck disk brings about.
@@ -133,8 +133,8 @@ pub(crate) struct Proposed {
     pub range: RangeId,
     pub command: Command,
     pub reply: Option<Arc<Reply>>,
-    /// Of a large commit: see [`Ready`].
-    pub unchanged: Option<Arrivals>,
+    /// Of a large commit, whose batch has no writes: see [`crate::large`].
+    pub large: Option<Large>,
 }
 
 /// A transaction of many ranges that this node sees through.
@@ -257,7 +257,7 @@ impl<E: Engine> Core<E> {
     ) -> Timestamp {
         let begin = self.batch.bytes.len();
         encode_record(range, Timestamp::MIN, &command, &mut self.batch.bytes);
-        let proposed = Proposed { range, command, reply, unchanged: None };
+        let proposed = Proposed { range, command, reply, large: None };
         self.propose_encoded(now, floor, proposed, begin)
     }
 
@@ -275,8 +275,8 @@ impl<E: Engine> Core<E> {
             0 => self.batch.bytes = ready.encoded,
             _ => self.batch.bytes.extend_from_slice(&ready.encoded),
         }
-        let (command, unchanged) = (Command::Commit(batch), ready.unchanged);
-        self.propose_encoded(now, floor, Proposed { range, command, reply: Some(reply), unchanged }, begin)
+        let (command, large) = (Command::Commit(batch), Some(Large { whole: ready.whole, unchanged: ready.unchanged }));
+        self.propose_encoded(now, floor, Proposed { range, command, reply: Some(reply), large }, begin)
     }
 
     /// As `propose`, for a record whose bytes stand at the end of the batch from `begin` on.
@@ -292,7 +292,10 @@ impl<E: Engine> Core<E> {
         let tick = || shared.clock.tick(now.interval, floor);
         let at = match &proposed.command {
             Command::Commit(batch) | Command::Prepare { batch, .. } => {
-                let announced = shared.inflight.announce(&batch.writes);
+                let announced = match &proposed.large {
+                    None => shared.inflight.announce(&batch.writes[..]),
+                    Some(large) => shared.inflight.announce(&*large.whole),
+                };
                 shared.inflight.enter(announced, tick)
             }
             _ => tick(),
@@ -329,20 +332,16 @@ impl<E: Engine> Core<E> {
             _ => None,
         };
         let store = &self.shared.store;
-        let shown = match &payload.command {
-            Command::Commit(batch) => batch.staged.is_none() && store.0.shows(batch.writes.len()),
-            _ => false,
-        };
-        let verdict = match &payload.command {
-            Command::Commit(batch) if shown => {
-                range.apply(at, &payload.command, &Unwritten::new(store, batch, payload.unchanged))?
+        let verdict = match (&payload.command, &payload.large) {
+            (Command::Commit(batch), Some(large)) => {
+                range.apply_lent(at, batch, &*large.whole, &Unwritten::new(store, large))?
             }
-            command => range.apply(at, command, store)?,
+            (command, _) => range.apply(at, command, store)?,
         };
         self.applied = index;
         let id = payload.range;
         match payload.command {
-            Command::Commit(batch) => self.commit_applied(now, at, (batch, shown), verdict, payload.reply, out),
+            Command::Commit(batch) => self.commit_applied(now, at, (batch, payload.large), verdict, payload.reply, out),
             Command::Prepare { batch, .. } => self.prepare_applied(now, at, id, batch, verdict, out)?,
             Command::Fence { txn, .. } => self.fence_applied(now, id, txn, out)?,
             Command::Outcome { txn, .. } => self.outcome_applied(now, id, txn, flight, &verdict, out),
@@ -365,7 +364,7 @@ impl<E: Engine> Core<E> {
         &mut self,
         now: &Reading,
         at: Timestamp,
-        (batch, shown): (Batch, bool),
+        (mut batch, large): (Batch, Option<Large>),
         verdict: Verdict,
         reply: Option<Arc<Reply>>,
         out: &mut Outputs,
@@ -374,6 +373,7 @@ impl<E: Engine> Core<E> {
             // The range was split under it and nothing happened: again, by the new bounds and later.
             (Verdict::Refused(Refusal { cause: Cause::Moved, .. }), Some(reply)) => {
                 self.shared.inflight.leave(at, &mut out.wakers);
+                large.into_iter().for_each(|large| batch.writes = large.whole.to_writes());
                 self.commit(now, at, (batch, None), &reply, out);
             }
             (Verdict::Refused(refusal), reply) => {
@@ -383,8 +383,8 @@ impl<E: Engine> Core<E> {
             }
             (verdict, reply) => {
                 let gated = Gated { flights: vec![at], reply, since_ns: now.now_ns };
-                if shown && verdict == Verdict::Committed {
-                    self.shared.store.0.show(at, Arc::new(Shown(batch)));
+                if let Some(large) = large.filter(|_| verdict == Verdict::Committed) {
+                    self.shared.store.0.show(at, large.whole);
                     return self.acknowledge(now, at, gated, out);
                 }
                 self.acknowledge(now, at, gated, out);
@@ -460,14 +460,15 @@ impl<E: Engine> Core<E> {
         below.last().map_or(RangeId(0), |(_, id)| *id)
     }
 
-    /// Whether the batch lies in one range, and which.
-    pub(crate) fn only_range(&self, batch: &Batch) -> Option<RangeId> {
-        let id = self.route(&batch.writes.first()?.key);
+    /// Whether the batch lies in one range, and which; `ends` are the first and the last key that it writes.
+    pub(crate) fn only_range(&self, batch: &Batch, ends: Option<(&[u8], &[u8])>) -> Option<RangeId> {
+        let (first, last) = ends?;
+        let id = self.route(first);
         if self.ranges.len() == 1 {
             return Some(id);
         }
         let span = self.ranges.get(&id)?.span();
-        let writes = batch.writes.last().is_none_or(|w| span.contains(&w.key));
+        let writes = span.contains(last);
         let reads = batch.reads.iter().all(|r| match r {
             protocol::txn::Read::Key { key, .. } | protocol::txn::Read::Present { key, .. } => span.contains(key),
             protocol::txn::Read::Span { span: read, .. } => span.covers(read),

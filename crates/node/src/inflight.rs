@@ -27,7 +27,7 @@
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::RwLock;
-use protocol::txn::{Span, Write};
+use protocol::txn::{LentWrites, Span};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -92,32 +92,31 @@ fn counter_of(key: &[u8]) -> usize {
     (mix(hash, rest).wrapping_mul(FACTOR) >> (u64::BITS - COUNTERS.ilog2())) as usize
 }
 
-fn cover(writes: &[Write]) -> Vec<Span> {
-    fn prefix(write: &Write) -> &[u8] {
-        &write.key[..write.key.len().min(COVER_PREFIX_BYTES)]
-    }
-    // They come in key order, and are many: not each is looked at.
-    let (mut rest, mut spans) = (writes, Vec::new());
-    while let Some(first) = rest.first() {
-        let (group, others) = rest.split_at(rest.partition_point(|write| prefix(write) <= prefix(first)).max(1));
-        let mut end = group.last().unwrap_or(first).key.to_vec();
+/// They come in key order, and are many: not each is looked at.
+fn cover<W: LentWrites + ?Sized>(writes: &W) -> Vec<Span> {
+    let prefix = |key: &[u8]| key.len().min(COVER_PREFIX_BYTES);
+    let (mut from, mut spans) = (0, Vec::new());
+    while from < writes.count() {
+        let first = writes.key(from);
+        let to = writes.first_from(from + 1, |key| key[..prefix(key)] <= first[..prefix(first)]);
+        let mut end = writes.key(to - 1).to_vec();
         end.push(0);
-        spans.push(Span::new(first.key.clone(), end));
-        rest = others;
+        spans.push(Span::new(first.to_vec(), end));
+        from = to;
     }
     spans
 }
 
 impl InFlight {
     /// w1: counts a record's keys in.
-    pub fn announce(&self, writes: &[Write]) -> Announced {
+    pub fn announce<W: LentWrites + ?Sized>(&self, writes: &W) -> Announced {
         self.total.fetch_add(1, SeqCst);
         let mut flight = Flight::default();
-        if writes.len() > KEYS_EACH_MAX {
+        if writes.count() > KEYS_EACH_MAX {
             flight.spans = cover(writes);
             self.spans.fetch_add(1, SeqCst);
         } else {
-            flight.keys = writes.iter().map(|w| w.key.clone()).collect();
+            flight.keys = (0..writes.count()).map(|at| writes.shared_key(at)).collect();
             for key in &flight.keys {
                 self.counters[counter_of(key)].fetch_add(1, SeqCst);
             }

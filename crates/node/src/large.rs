@@ -11,50 +11,54 @@
 //!
 //! Caveats: commits of one range only. A replay does nothing of it: it has nobody to hold up.
 
+use crate::transaction::writes::Whole;
 use crate::versions::{Store, bounded};
+use bytes::Bytes;
 use clock::Timestamp;
-use protocol::txn::{Batch, Command, RangeId, Read, Span, VersionStore, Write, encode_record};
+use protocol::txn::{Batch, LentWrites, RangeId, Read, Span, VersionStore, Write, decided, encode_commit, indexes};
+use std::sync::Arc;
 use store::versions::{Arrivals, Writes};
 use store::{Engine, StoreError};
 
 /// What a write takes in a record beside key and value, about, bytes.
 const WRITE_BYTES: usize = 16;
 
-/// What was done for a commit before it took the core's lock.
+/// What was done for a commit before it took the core's lock. Its batch has no writes: they are here.
 pub(crate) struct Ready {
+    pub whole: Arc<Whole>,
     /// The record, not stamped.
     pub encoded: Vec<u8>,
     /// Nothing that it reads or writes had changed when so many writes had come.
     pub unchanged: Option<Arrivals>,
 }
 
+/// A large commit that is proposed: see [`Ready`].
+#[derive(Debug)]
+pub(crate) struct Large {
+    pub whole: Arc<Whole>,
+    pub unchanged: Option<Arrivals>,
+}
+
 impl Ready {
-    /// `None`: it is not worth it.
-    pub fn of<E: Engine>(store: &Store<E>, batch: Batch) -> (Batch, Option<Ready>) {
-        if !store.0.shows(batch.writes.len()) {
-            return (batch, None);
-        }
-        let unchanged = unchanged(store, &batch);
-        let size = |write: &Write| WRITE_BYTES + write.key.len() + write.value.as_ref().map_or(0, bytes::Bytes::len);
+    pub fn of<E: Engine>(store: &Store<E>, batch: &Batch, whole: Whole) -> Ready {
+        let unchanged = unchanged(store, batch, &whole);
+        let size = |(key, value): (&[u8], Option<&Bytes>)| WRITE_BYTES + key.len() + value.map_or(0, Bytes::len);
         // Growing it would copy it several times over.
-        let mut encoded = Vec::with_capacity(batch.writes.iter().map(size).sum());
-        let command = Command::Commit(batch);
-        encode_record(RangeId(0), Timestamp::MIN, &command, &mut encoded);
-        let Command::Commit(batch) = command else { return (Batch::default(), None) };
-        (batch, Some(Ready { encoded, unchanged }))
+        let mut encoded = Vec::with_capacity((0..LentWrites::count(&whole)).map(|at| size(whole.at(at))).sum());
+        encode_commit(RangeId(0), Timestamp::MIN, batch, &whole, &mut encoded);
+        Ready { whole: Arc::new(whole), encoded, unchanged }
     }
 }
 
 /// Until when nothing has changed that a batch reads or writes, if nothing has. What the store cannot tell is for the certification.
-fn unchanged<E: Engine>(store: &Store<E>, batch: &Batch) -> Option<Arrivals> {
+fn unchanged<E: Engine>(store: &Store<E>, batch: &Batch, whole: &Whole) -> Option<Arrivals> {
     let arrivals = store.0.arrivals();
-    for writes in protocol::txn::by_index(&batch.writes) {
-        let since = writes.iter().map(|write| write.since).min().unwrap_or_default();
-        if !store.index_may_have_changed(&writes[0].key, since) {
+    for places in indexes(whole) {
+        if !store.index_may_have_changed(whole.key(places.start), decided(whole, places.clone())) {
             continue;
         }
-        for write in writes {
-            if store.changed_since(&write.key, write.since) != Ok(None) {
+        for at in places {
+            if store.changed_since(whole.key(at), whole.since(at)) != Ok(None) {
                 return None;
             }
         }
@@ -75,11 +79,8 @@ pub(crate) struct Unwritten<'s, E> {
 }
 
 impl<'s, E: Engine> Unwritten<'s, E> {
-    pub fn new(store: &'s Store<E>, batch: &Batch, unchanged: Option<Arrivals>) -> Self {
-        let clashes = |key: &[u8], ts: Timestamp| {
-            let at = batch.writes.binary_search_by(|write| write.key[..].cmp(key));
-            at.is_ok_and(|at| batch.writes[at].since < ts)
-        };
+    pub fn new(store: &'s Store<E>, Large { whole, unchanged }: &Large) -> Self {
+        let clashes = |key: &[u8], ts: Timestamp| whole.decided_of(key).is_some_and(|decided| decided < ts);
         let since = unchanged.and_then(|arrivals| Some((arrivals, store.0.arrived_since(arrivals, clashes)?)));
         Unwritten { store, since }
     }
@@ -114,16 +115,12 @@ impl<E: Engine> VersionStore for Unwritten<'_, E> {
     }
 }
 
-/// Its writes, for the store.
-pub(crate) struct Shown(pub Batch);
-
-impl Writes for Shown {
+impl Writes for Whole {
     fn count(&self) -> usize {
-        self.0.writes.len()
+        LentWrites::count(self)
     }
-    fn at(&self, number: usize) -> (&bytes::Bytes, &Option<bytes::Bytes>) {
-        let write = &self.0.writes[number];
-        (&write.key, &write.value)
+    fn at(&self, number: usize) -> (&[u8], Option<&Bytes>) {
+        Whole::at(self, number)
     }
 }
 
@@ -148,10 +145,10 @@ mod tests {
         fn count(&self) -> usize {
             self.writes.len()
         }
-        fn at(&self, number: usize) -> (&Bytes, &Option<Bytes>) {
+        fn at(&self, number: usize) -> (&[u8], Option<&Bytes>) {
             let free = self.node.core.try_lock().is_some();
             self.placed[usize::from(free)].fetch_add(1, SeqCst);
-            (&self.writes[number].0, &self.writes[number].1)
+            (&self.writes[number].0, self.writes[number].1.as_ref())
         }
     }
 

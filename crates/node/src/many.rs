@@ -34,10 +34,21 @@ impl<E: Engine> Core<E> {
         }
         self.propose_owed(now);
         let early = self.shared.sabotage.ack_before_durable();
-        let at = match (self.only_range(&batch), ready) {
+        let only = match &ready {
+            Some(ready) => self.only_range(&batch, ready.whole.ends()),
+            None => {
+                let ends = batch.writes.first().zip(batch.writes.last());
+                self.only_range(&batch, ends.map(|(first, last)| (&first.key[..], &last.key[..])))
+            }
+        };
+        let at = match (only, ready) {
             (Some(range), Some(ready)) => self.propose_ready(now, floor, range, (batch, ready), reply.clone()),
             (Some(range), None) => self.propose(now, floor, range, Command::Commit(batch), Some(reply.clone())),
-            (None, _) => self.prepare_all(now, floor, batch, reply.clone()),
+            (None, ready) => {
+                let mut batch = batch;
+                ready.into_iter().for_each(|ready| batch.writes = ready.whole.to_writes());
+                self.prepare_all(now, floor, batch, reply.clone())
+            }
         };
         if early {
             answer(Some(reply.clone()), Ok(at), out);
@@ -367,7 +378,7 @@ impl<E: Engine> Core<E> {
         self.adopt_lease();
         for prepared in self.ranges.values().flat_map(|r| r.prepared().values()) {
             let Prepared { at, batch, .. } = prepared;
-            let announced = self.shared.inflight.announce(&batch.writes);
+            let announced = self.shared.inflight.announce(&batch.writes[..]);
             self.shared.inflight.enter(announced, || *at);
         }
         self.resolve_undecided(now, 0, out)?;

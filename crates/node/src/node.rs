@@ -9,6 +9,7 @@ use crate::sabotage::Sabotage;
 use crate::state::State;
 use crate::timeline::Timeline;
 use crate::transaction::Limit;
+use crate::transaction::writes::Whole;
 use crate::versions::Store;
 use crate::watch::{PeerClock, Watch};
 use crate::{CommitError, TxnError};
@@ -349,9 +350,16 @@ impl<E: Engine> Node<E> {
         true
     }
 
-    pub(crate) fn propose(&self, now: &Reading, floor: Timestamp, batch: Batch, reply: &Arc<Reply>) {
+    pub(crate) fn propose(
+        &self,
+        now: &Reading,
+        floor: Timestamp,
+        (batch, whole): (Batch, Option<Whole>),
+        reply: &Arc<Reply>,
+    ) {
         let mut out = Outputs::default();
-        let batch = Ready::of(&self.shared.store, batch);
+        let ready = whole.map(|whole| Ready::of(&self.shared.store, &batch, whole));
+        let batch = (batch, ready);
         self.core.lock().commit(now, floor, batch, reply, &mut out);
         out.wakers.into_iter().for_each(Waker::wake);
     }

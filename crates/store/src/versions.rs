@@ -370,6 +370,7 @@ impl<E: Engine> Versions<E> {
         // Of more than are remembered only the last ones are.
         let mut passed = many.saturating_sub(recent::WRITES_MAX);
         let mut writes = writes.peekable();
+        let mut lent = Vec::new();
         let (mut some, mut together) = (SmallVec::<[(&Bytes, &Option<Bytes>); SOME]>::new(), Together::default());
         while writes.peek().is_some() {
             some.clear();
@@ -378,7 +379,9 @@ impl<E: Engine> Versions<E> {
             let before = layers.active.bytes();
             let Layers { active, recent, .. } = &mut *layers;
             if cached && bulk {
-                self.cache.replace_all(&some, ts, &mut together);
+                lent.clear();
+                lent.extend(some.iter().map(|(key, value)| (&key[..], value.as_ref())));
+                self.cache.replace_all(&lent, ts, &mut together);
             }
             let puts = some.iter().enumerate().map(|(place, &(key, value))| {
                 let version = Version { ts, value: value.clone() };
@@ -404,7 +407,7 @@ impl<E: Engine> Versions<E> {
             });
             match many < TOGETHER_MIN {
                 true => puts.for_each(|(key, version, base)| active.insert(key, version, base, &thresholds)),
-                false => active.insert_all(puts, &thresholds),
+                false => active.insert_all(puts.map(|(key, version, base)| (&key[..], version, base)), &thresholds),
             }
             self.ledger.demand.change(before, layers.active.bytes());
         }

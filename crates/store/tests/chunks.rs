@@ -241,8 +241,8 @@ impl Writes for Endless {
     fn count(&self) -> usize {
         1
     }
-    fn at(&self, _: usize) -> (&Bytes, &Option<Bytes>) {
-        (&self.2.0, &self.2.1)
+    fn at(&self, _: usize) -> (&[u8], Option<&Bytes>) {
+        (&self.2.0, self.2.1.as_ref())
     }
 }
 

@@ -1,3 +1,4 @@
+use super::writes::{INDEX_BYTES, Whole, Writes};
 use crate::TxnError;
 use bytes::Bytes;
 use clock::Timestamp;
@@ -30,19 +31,19 @@ struct Pending {
 
 /// The writes of one index: keys with the same first [`INDEX_BYTES`].
 ///
-/// Statements over many rows mostly write keys in order, which need no tree: 72 bytes each instead of 110, and a tenth of the time. The
+/// Statements over many rows mostly write keys in order, which need no tree: 72 bytes each instead of 110, of many about 30, and a tenth of the time. The
 /// entries of their other indexes come in no order, and mostly nobody asks for one before the commit: those are piled up and sorted once.
 #[derive(Debug)]
 enum Part {
     /// In key order, as they came or after they were sorted.
     Run {
-        writes: Vec<Write>,
+        writes: Writes,
         /// They were a pile before. Who asks for what he has just written, again and again, should not have all sorted each time: what
         /// comes out of order from now on makes a tree.
         sorted: bool,
     },
     /// As they came, in no order, and some perhaps twice.
-    Pile(Vec<Write>),
+    Pile(Writes),
     /// They did not come in order, and were asked for.
     Tree(BTreeMap<Key, Pending>),
 }
@@ -56,40 +57,8 @@ enum Before {
     Unknown,
 }
 
-/// Bytes of a key that name its index.
-const INDEX_BYTES: usize = 4;
 /// A run at whose end so many writes stand behind a new one takes it in; behind more it becomes a pile, or a tree.
 const RUN_SHIFT_MAX: usize = 16;
-/// Bytes behind [`INDEX_BYTES`] that are compared as one number when a pile is sorted.
-const LEAD_BYTES: usize = 8;
-
-/// A vector of so many writes grows by this factor, and no more by two: what a transaction of a million writes took was mostly copied and touched anew each
-/// time that it doubled, and once more as the writes of its indexes were put together. What is not touched takes addresses and no memory, where the system
-/// promises more than there is: beyond so many writes more it doubles again.
-const GROWN_WRITES: usize = 16 << 10;
-const GROWTH: usize = 8;
-const GROWN_BY_WRITES_MAX: usize = 1 << 20;
-
-/// Room for so many more where there is none.
-fn grown_by(held: usize) -> usize {
-    ((GROWTH - 1) * held).min(GROWN_BY_WRITES_MAX.max(held))
-}
-
-fn append(writes: &mut Vec<Write>, write: Write) {
-    let held = writes.len();
-    if held == writes.capacity() && held >= GROWN_WRITES {
-        writes.reserve_exact(grown_by(held));
-    }
-    writes.push(write);
-}
-
-fn lead_of(key: &[u8]) -> u64 {
-    let mut lead = [0; LEAD_BYTES];
-    let behind = key.get(INDEX_BYTES..).unwrap_or_default();
-    let length = behind.len().min(LEAD_BYTES);
-    lead[..length].copy_from_slice(&behind[..length]);
-    u64::from_be_bytes(lead)
-}
 
 fn index_of(key: &[u8]) -> &[u8] {
     &key[..key.len().min(INDEX_BYTES)]
@@ -97,15 +66,7 @@ fn index_of(key: &[u8]) -> &[u8] {
 
 impl Default for Part {
     fn default() -> Part {
-        Part::Run { writes: Vec::new(), sorted: false }
-    }
-}
-
-/// Where a key stands, or belongs, among writes in order: what comes last mostly does.
-fn place_of(writes: &[Write], key: &[u8]) -> Result<usize, usize> {
-    match writes.last() {
-        Some(last) if *last.key >= *key => writes.binary_search_by(|w| (*w.key).cmp(key)),
-        _ => Err(writes.len()),
+        Part::Run { writes: Writes::default(), sorted: false }
     }
 }
 
@@ -115,13 +76,13 @@ impl Part {
         match self {
             // What is asked for is mostly what is to be written next.
             Part::Run { writes, .. } => {
-                let at = place_of(writes, key).ok()?;
-                Some((writes[at].value.as_ref(), writes[at].since))
+                let at = writes.place_of(key).ok()?;
+                Some((writes.value(at), writes.since(at)))
             }
             Part::Pile(pile) => {
-                let mut all = pile.iter().filter(|w| *w.key == *key);
+                let mut all = (0..pile.len()).filter(|at| pile.key(*at) == key);
                 let first = all.next()?;
-                Some((all.last().unwrap_or(first).value.as_ref(), first.since))
+                Some((pile.value(all.next_back().unwrap_or(first)), pile.since(first)))
             }
             Part::Tree(tree) => tree.get(key).map(|pending| (pending.value.as_ref(), pending.since)),
         }
@@ -129,8 +90,9 @@ impl Part {
 
     fn tree(&mut self) -> &mut BTreeMap<Key, Pending> {
         if let Part::Run { writes, .. } | Part::Pile(writes) = self {
-            let writes = std::mem::take(writes).into_iter();
-            let pairs = writes.map(|w| (Key::from_slice(&w.key), Pending { value: w.value, since: w.since }));
+            let mut all = Vec::with_capacity(writes.len());
+            std::mem::take(writes).into_writes(&mut all);
+            let pairs = all.into_iter().map(|w| (Key::from_slice(&w.key), Pending { value: w.value, since: w.since }));
             *self = Part::Tree(pairs.collect());
         }
         match self {
@@ -143,26 +105,14 @@ impl Part {
     /// last `told` writes in the order in which they came, what was before each.
     fn settle(&mut self, told: usize) -> Vec<Before> {
         let Part::Pile(pile) = self else { return Vec::new() };
-        let pile = std::mem::take(pile);
-        let first_told = pile.len().saturating_sub(told);
-        let mut order: Vec<(u64, u32)> = (0..).zip(&pile).map(|(at, w): (u32, _)| (lead_of(&w.key), at)).collect();
-        let key = |at: u32| &pile[at as usize].key;
-        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))).then(a.1.cmp(&b.1)));
-        let mut before: Vec<Before> = (first_told..pile.len()).map(|_| Before::Nothing).collect();
-        let mut pile: Vec<Option<Write>> = pile.into_iter().map(Some).collect();
-        let mut writes: Vec<Write> = Vec::with_capacity(pile.len());
-        for at in order.into_iter().map(|(_, at)| at as usize) {
-            let Some(write) = pile[at].take() else { continue };
-            match writes.last_mut().filter(|last| last.key == write.key) {
-                Some(last) => {
-                    let value = std::mem::replace(&mut last.value, write.value);
-                    if let Some(told) = at.checked_sub(first_told) {
-                        before[told] = Before::Was(Pending { value, since: last.since });
-                    }
-                }
-                None => writes.push(write),
+        let mut writes = std::mem::take(pile);
+        let first_told = writes.len().saturating_sub(told);
+        let mut before: Vec<Before> = (first_told..writes.len()).map(|_| Before::Nothing).collect();
+        writes.sort(|at, value, since| {
+            if let Some(told) = at.checked_sub(first_told) {
+                before[told] = Before::Was(Pending { value, since });
             }
-        }
+        });
         *self = Part::Run { writes, sorted: true };
         before
     }
@@ -171,43 +121,40 @@ impl Part {
     fn set(&mut self, key: Bytes, pending: Pending) {
         let Pending { value, since } = pending;
         if let Part::Run { writes, .. } = self
-            && let Ok(at) = place_of(writes, &key)
+            && let Ok(at) = writes.place_of(&key)
         {
-            (writes[at].value, writes[at].since) = (value, since);
-            return;
+            writes.replace(at, value);
+            return writes.set_since(at, since);
         }
         self.tree().insert(Key::from_slice(&key), Pending { value, since });
     }
 
     /// Sets a write in place of one whose decision stays, or a new one; says what was before it.
     fn write(&mut self, key: Bytes, value: Option<Bytes>, since: Timestamp) -> Before {
-        let replaced = |held: &mut Option<Bytes>, since: Timestamp, value: Option<Bytes>| {
-            Before::Was(Pending { value: std::mem::replace(held, value), since })
-        };
         match self {
-            Part::Run { writes, sorted } => match place_of(writes, &key) {
+            Part::Run { writes, sorted } => match writes.place_of(&key) {
                 Ok(at) => {
-                    let since = writes[at].since;
-                    return replaced(&mut writes[at].value, since, value);
+                    let since = writes.since(at);
+                    return Before::Was(Pending { value: writes.replace(at, value), since });
                 }
                 Err(at) if at == writes.len() => {
-                    append(writes, Write { key, value, since });
+                    writes.push(key, value, since);
                     return Before::Nothing;
                 }
                 Err(at) if writes.len() - at <= RUN_SHIFT_MAX => {
-                    writes.insert(at, Write { key, value, since });
+                    writes.insert(at, key, value, since);
                     return Before::Nothing;
                 }
                 Err(_) if !*sorted => {
                     let mut pile = std::mem::take(writes);
-                    pile.push(Write { key, value, since });
+                    pile.push(key, value, since);
                     *self = Part::Pile(pile);
                     return Before::Unknown;
                 }
                 Err(_) => {}
             },
             Part::Pile(pile) => {
-                append(pile, Write { key, value, since });
+                pile.push(key, value, since);
                 return Before::Unknown;
             }
             Part::Tree(_) => {}
@@ -215,7 +162,7 @@ impl Part {
         match self.tree().entry(Key::from_slice(&key)) {
             Entry::Occupied(mut held) => {
                 let since = held.get().since;
-                replaced(&mut held.get_mut().value, since, value)
+                Before::Was(Pending { value: std::mem::replace(&mut held.get_mut().value, value), since })
             }
             Entry::Vacant(place) => {
                 place.insert(Pending { value, since });
@@ -226,7 +173,7 @@ impl Part {
 
     fn remove(&mut self, key: &[u8]) {
         match self {
-            Part::Run { writes, .. } if writes.last().is_some_and(|last| *last.key == *key) => drop(writes.pop()),
+            Part::Run { writes, .. } if writes.len() > 0 && writes.key(writes.len() - 1) == key => writes.pop(),
             _ => drop(self.tree().remove(key)),
         }
     }
@@ -239,21 +186,18 @@ impl Part {
     }
     fn deletes(&self) -> usize {
         match self {
-            Part::Run { writes, .. } | Part::Pile(writes) => writes.iter().filter(|w| w.value.is_none()).count(),
+            Part::Run { writes, .. } | Part::Pile(writes) => writes.deletes(),
             Part::Tree(tree) => tree.values().filter(|pending| pending.value.is_none()).count(),
         }
     }
-    fn into_writes(mut self) -> Vec<Write> {
+    fn into_sorted(mut self) -> Writes {
         self.settle(0);
         match self {
             Part::Run { writes, .. } | Part::Pile(writes) => writes,
             Part::Tree(tree) => {
-                let write = |(key, p): (Key, Pending)| Write {
-                    key: Bytes::copy_from_slice(&key),
-                    value: p.value,
-                    since: p.since,
-                };
-                tree.into_iter().map(write).collect()
+                let mut writes = Writes::default();
+                tree.into_iter().for_each(|(key, p)| writes.push(Bytes::copy_from_slice(&key), p.value, p.since));
+                writes
             }
         }
     }
@@ -261,9 +205,9 @@ impl Part {
     fn range<'a>(&'a self, start: &[u8], end: &[u8]) -> Range<'a> {
         match self {
             Part::Run { writes, .. } | Part::Pile(writes) => {
-                let from = writes.partition_point(|w| *w.key < *start);
-                let to = writes.partition_point(|w| *w.key < *end).max(from);
-                Range::Run(writes[from..to].iter())
+                let from = writes.partition_point(|key| key < start);
+                let to = writes.partition_point(|key| key < end).max(from);
+                Range::Run(writes, from..to)
             }
             Part::Tree(tree) => {
                 Range::Tree(tree.range::<[u8], _>((Bound::Included(start), Bound::Excluded(end.max(start)))))
@@ -273,7 +217,7 @@ impl Part {
 }
 
 enum Range<'a> {
-    Run(std::slice::Iter<'a, Write>),
+    Run(&'a Writes, std::ops::Range<usize>),
     Tree(std::collections::btree_map::Range<'a, Key, Pending>),
 }
 
@@ -282,7 +226,7 @@ impl<'a> Iterator for Range<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Range::Run(run) => run.next().map(|w| (&w.key[..], w.value.as_ref())),
+            Range::Run(writes, left) => left.next().map(|at| (writes.key(at), writes.value(at))),
             Range::Tree(tree) => tree.next().map(|(key, pending)| (&key[..], pending.value.as_ref())),
         }
     }
@@ -468,13 +412,23 @@ impl Buffer {
         merged
     }
 
+    /// As [`Buffer::take`], in less room.
+    pub fn take_whole(&mut self) -> Whole {
+        self.undo = Vec::new();
+        self.indexes = Vec::new();
+        Whole::of(std::mem::take(&mut self.parts).into_iter().map(Part::into_sorted))
+    }
+
     /// The writes for the log, in key order; the buffer is empty afterwards but still remembers that it is not reusable.
     pub fn take(&mut self) -> Vec<Write> {
         self.undo = Vec::new();
         self.indexes = Vec::new();
-        let mut parts = std::mem::take(&mut self.parts).into_iter();
-        let mut writes = parts.next().map(Part::into_writes).unwrap_or_default();
-        parts.for_each(|part| writes.append(&mut part.into_writes()));
+        let mut writes = Vec::new();
+        let parts = std::mem::take(&mut self.parts);
+        if parts.len() > 1 {
+            writes.reserve_exact(parts.iter().map(Part::len).sum());
+        }
+        parts.into_iter().for_each(|part| part.into_sorted().into_writes(&mut writes));
         writes
     }
 }
@@ -486,14 +440,6 @@ fn limit(what: &'static str, bytes: usize, limit: usize) -> Result<(), TxnError>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// All that one transaction may write had addresses for eight times as much.
-    #[test]
-    fn what_is_large_doubles() {
-        assert_eq!(grown_by(GROWN_WRITES), 7 * GROWN_WRITES);
-        assert_eq!(grown_by(1 << 18), GROWN_BY_WRITES_MAX);
-        assert_eq!(grown_by(8 << 20), 8 << 20);
-    }
 
     /// What the buffer means: a map, with copies of it at the marks.
     type Model = BTreeMap<Vec<u8>, (Option<Vec<u8>>, u64)>;

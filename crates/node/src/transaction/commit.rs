@@ -1,5 +1,6 @@
 use super::buffer::Buffer;
 use super::reads::Reads;
+use super::writes::Whole;
 use super::{Op, Transaction};
 use crate::TxnError;
 use crate::reply::{CommitError, Reply};
@@ -90,7 +91,7 @@ impl<E: Engine> Transaction<E> {
         !self.ended && !self.node.shared.clock_tells(now)
     }
 
-    fn propose(&mut self, now: &Reading, batch: Batch, waker: &Waker) {
+    fn propose(&mut self, now: &Reading, batch: (Batch, Option<Whole>), waker: &Waker) {
         let reply = Arc::new(Reply::new(waker));
         if let Some(interval) = now.trusted() {
             reply.began(interval.earliest());
@@ -99,21 +100,44 @@ impl<E: Engine> Transaction<E> {
         self.commit = Some(reply);
     }
 
-    fn batch(&mut self, txn: TxnId) -> Batch {
-        self.draft.take_batch(txn, &self.node.shared.sabotage)
+    fn batch(&mut self, txn: TxnId) -> (Batch, Option<Whole>) {
+        let shared = &self.node.shared;
+        self.draft.take_large(txn, &shared.sabotage, |writes| shared.store.0.shows(writes))
     }
 }
 
 /// What is written, and what is certified: a read of a key that is also written from the same snapshot or an older one is
 /// certified by the write. `all`: every read is certified.
 pub(super) fn batch(reads: &mut Reads, buffer: &mut Buffer, all: bool, txn: TxnId, sabotage: &Sabotage) -> Batch {
-    let mut reads = reads.take_certified(all);
+    let reads = reads.take_certified(all);
     let mut writes = buffer.take();
     let find = |key: &[u8]| writes.binary_search_by(|w| (*w.key).cmp(key)).ok();
+    let reads = beside_writes(reads, |key| find(key).map(|at| writes[at].since), sabotage);
+    if sabotage.skip_write_certification() {
+        writes.iter_mut().for_each(|w| w.since = Timestamp::MAX);
+    }
+    Batch { txn, until: None, staged: None, reads, writes }
+}
+
+/// As [`batch`], for writes that stand somewhere else.
+pub(super) fn large_batch(
+    reads: &mut Reads,
+    buffer: &mut Buffer,
+    all: bool,
+    txn: TxnId,
+    sabotage: &Sabotage,
+) -> (Batch, Option<Whole>) {
+    let whole = buffer.take_whole();
+    let reads = beside_writes(reads.take_certified(all), |key| whole.decided_of(key), sabotage);
+    (Batch { txn, reads, ..Batch::default() }, Some(whole))
+}
+
+/// Those reads that no write certifies; `decided` says of a key when its write was decided, if there is one.
+fn beside_writes(mut reads: Vec<Read>, decided: impl Fn(&[u8]) -> Option<Timestamp>, sabotage: &Sabotage) -> Vec<Read> {
     reads.retain(|read| match read {
-        Read::Key { key, since } => find(key).is_none_or(|at| writes[at].since > *since),
+        Read::Key { key, since } => decided(key).is_none_or(|decided| decided > *since),
         // What it writes itself it had looked at before.
-        Read::Present { key, .. } => find(key).is_none(),
+        Read::Present { key, .. } => decided(key).is_none(),
         Read::Span { .. } => true,
     });
     if sabotage.forget_references() {
@@ -122,10 +146,7 @@ pub(super) fn batch(reads: &mut Reads, buffer: &mut Buffer, all: bool, txn: TxnI
     if sabotage.skip_read_certification() {
         reads.retain(|read| matches!(read, Read::Present { .. }));
     }
-    if sabotage.skip_write_certification() {
-        writes.iter_mut().for_each(|w| w.since = Timestamp::MAX);
-    }
-    Batch { txn, until: None, staged: None, reads, writes }
+    reads
 }
 
 impl From<CommitError> for TxnError {

@@ -1,8 +1,9 @@
 //! What a transaction wrote and read so far: the part of it that is the same on one node and in a cluster.
 
 use super::buffer::Buffer;
-use super::commit::batch;
+use super::commit::{batch, large_batch};
 use super::reads::Reads;
+use super::writes::Whole;
 use crate::TxnError;
 use crate::options::{BeginOptions, Isolation};
 use crate::sabotage::Sabotage;
@@ -119,6 +120,21 @@ impl Draft {
             let buffer = &self.buffer;
             self.reads.bound_keys(|key, since| buffer.certifies(key, since));
         }
+    }
+
+    /// As [`Draft::take_batch`]; the writes stand beside it where there are so many that they are `large`.
+    pub fn take_large(
+        &mut self,
+        txn: TxnId,
+        sabotage: &Sabotage,
+        large: impl Fn(usize) -> bool,
+    ) -> (Batch, Option<Whole>) {
+        self.buffer.settle_all();
+        if !large(self.buffer.len()) || sabotage.skip_write_certification() {
+            return (self.take_batch(txn, sabotage), None);
+        }
+        let all = self.isolation == Isolation::Serializable;
+        large_batch(&mut self.reads, &mut self.buffer, all, txn, sabotage)
     }
 
     /// What is to be committed; nothing is left here.

@@ -29,6 +29,7 @@ mod lock;
 mod read;
 pub(crate) mod reads;
 mod snapshot;
+pub(crate) mod writes;
 
 pub use buffer::{MAX_KEY_BYTES, MAX_TXN_BYTES, MAX_VALUE_BYTES};
 pub use lock::WhenLocked;

@@ -103,6 +103,11 @@ pub(super) fn certify<V: VersionStore>(
             }
         }
     }
+    reads_unchanged(batch, versions)
+}
+
+/// Whether what the batch read is as it was.
+pub(super) fn reads_unchanged<V: VersionStore>(batch: &Batch, versions: &V) -> Result<Result<(), Refusal>, V::Error> {
     for read in &batch.reads {
         let changed = match read {
             Read::Present { key, .. } => match versions.is_present(key)? {
@@ -121,10 +126,6 @@ pub(super) fn certify<V: VersionStore>(
 
 /// Every key lies in the range and no snapshot is older than what the range keeps.
 fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
-    let kept = |key: &Bytes, since: Timestamp, threshold: Timestamp| match since < threshold {
-        true => Err(Refusal::new(key, Cause::TooOld { threshold })),
-        false => Ok(()),
-    };
     for writes in by_index(&batch.writes) {
         // The same for all keys of an index.
         let threshold = range.collected_of(&writes[0].key);
@@ -135,6 +136,15 @@ fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
             kept(&write.key, write.since, threshold)?;
         }
     }
+    inside_reads(range, batch)
+}
+
+fn kept(key: &Bytes, since: Timestamp, threshold: Timestamp) -> Result<(), Refusal> {
+    if since < threshold { Err(Refusal::new(key, Cause::TooOld { threshold })) } else { Ok(()) }
+}
+
+/// As [`inside`], of what the batch read.
+pub(super) fn inside_reads(range: &Range, batch: &Batch) -> Result<(), Refusal> {
     for read in &batch.reads {
         let (key, inside, threshold) = match read {
             Read::Key { key, .. } | Read::Present { key, .. } => {

@@ -7,6 +7,7 @@
 //! A record has the least version that knows its kind: an older program refuses what it does not know, and reads the rest.
 //! Snapshots inside a batch are written as the distance below the batch's greatest one: usually one byte, a zero.
 
+use super::lent::LentWrites;
 use super::staging::{read_part, read_staged, write_part, write_staged};
 use super::versions::INDEX_BYTES;
 use super::{Apart, Batch, Command, RangeId, Read, Span, TxnId, Write};
@@ -92,6 +93,23 @@ fn until_of(command: &Command) -> Option<Timestamp> {
         Command::Fence { until, .. } | Command::Outcome { until, .. } => *until,
         _ => None,
     }
+}
+
+/// As [`encode_record`] of a commit whose writes stand somewhere else; the batch has none, and no `until`.
+pub fn encode_commit(
+    range: RangeId,
+    at: Timestamp,
+    batch: &Batch,
+    writes: &(impl LentWrites + ?Sized),
+    out: &mut Vec<u8>,
+) {
+    debug_assert!(batch.until.is_none() && batch.staged.is_none() && batch.writes.is_empty());
+    let mut w = Writer(out);
+    w.byte(if batch.needs_presence() { VERSION_PRESENT } else { VERSION });
+    w.fixed(range.0);
+    w.time(at);
+    w.byte(COMMIT);
+    write_batch_of(&mut w, batch, writes);
 }
 
 /// Appends the record to `out`. With [`Timestamp::MIN`], [`stamp_record`] sets the time later.
@@ -310,9 +328,13 @@ pub(crate) fn read_ranges(r: &mut Reader) -> Result<Vec<RangeId>, Short> {
 }
 
 pub(crate) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
+    write_batch_of(w, batch, &batch.writes[..]);
+}
+
+fn write_batch_of(w: &mut Writer<'_>, batch: &Batch, writes: &(impl LentWrites + ?Sized)) {
     write_txn(w, batch.txn);
     let reads = batch.reads.iter().map(Read::since);
-    let base = batch.writes.iter().map(|w| w.since).chain(reads).max().unwrap_or_default();
+    let base = (0..writes.count()).map(|at| writes.since(at)).chain(reads).max().unwrap_or_default();
     let below = |since: Timestamp| base.as_u64() - since.as_u64();
     w.time(base);
     w.number(batch.reads.len() as u64);
@@ -336,11 +358,11 @@ pub(crate) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
             }
         }
     }
-    w.number(batch.writes.len() as u64);
-    for write in &batch.writes {
-        w.number(below(write.since));
-        w.bytes(&write.key);
-        match &write.value {
+    w.number(writes.count() as u64);
+    for at in 0..writes.count() {
+        w.number(below(writes.since(at)));
+        w.bytes(writes.key(at));
+        match writes.value(at) {
             None => w.byte(DELETE),
             Some(value) => {
                 w.byte(PUT);

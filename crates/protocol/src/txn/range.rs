@@ -2,6 +2,7 @@
 
 use super::certify::certify;
 use super::holds::Holds;
+use super::lent::{LentWrites, certify_lent};
 use super::memory::Memory;
 use super::staging::Stagings;
 use super::versions::INDEX_BYTES;
@@ -265,10 +266,7 @@ impl Range {
         command: &Command,
         versions: &V,
     ) -> Result<Verdict, V::Error> {
-        assert!(at > self.applied, "invariant 1: {} applied {}, then {at}", self.id, self.applied);
-        self.applied = at;
-        self.memory.sweep(at);
-        self.stagings.sweep(at);
+        self.advance(at);
         match command {
             Command::Commit(batch) => self.commit(at, batch, versions),
             Command::Prepare { batch, participants } => self.prepare(at, batch, participants, versions),
@@ -297,6 +295,34 @@ impl Range {
                 Ok(Verdict::Done)
             }
         }
+    }
+
+    /// As [`Range::apply`] of a commit on a log that makes no copies, whose writes stand somewhere else ([`LentWrites`]). They are certified; where the verdict
+    /// is [`Verdict::Committed`], the caller writes them.
+    ///
+    /// # Errors
+    /// As [`Range::apply`].
+    pub fn apply_lent<V: VersionStore>(
+        &mut self,
+        at: Timestamp,
+        batch: &Batch,
+        writes: &impl LentWrites,
+        versions: &V,
+    ) -> Result<Verdict, V::Error> {
+        debug_assert!(batch.until.is_none() && batch.staged.is_none() && batch.writes.is_empty());
+        self.advance(at);
+        if let Err(refusal) = certify_lent(self, batch, writes, versions)? {
+            return Ok(self.refuse(batch, refusal));
+        }
+        self.count_commit();
+        Ok(Verdict::Committed)
+    }
+
+    fn advance(&mut self, at: Timestamp) {
+        assert!(at > self.applied, "invariant 1: {} applied {}, then {at}", self.id, self.applied);
+        self.applied = at;
+        self.memory.sweep(at);
+        self.stagings.sweep(at);
     }
 
     /// No threshold falls: what was forgotten stays forgotten when an index is to be kept for longer.

@@ -66,7 +66,8 @@ impl Run {
     /// The number of a key.
     fn find(&self, key: &[u8]) -> Option<usize> {
         let last = self.len().checked_sub(1)?;
-        if key < self.key(0) || key > self.key(last) {
+        // Who takes keys in order asks for one behind the last.
+        if key > self.key(last) || key < self.key(0) {
             return None;
         }
         Some(self.below(key)).filter(|number| self.key(*number) == key)
@@ -134,6 +135,12 @@ impl Runs {
             runs.iter().find(|run| run.find(key).is_some()).map(|run| (*txn, run.mode))
         };
         self.of.iter().find_map(of)
+    }
+
+    /// Whether a key would stand behind all keys of the only runs that there are, which are one transaction's. A cheap question.
+    pub fn is_next(&self, txn: TxnId, key: &[u8]) -> bool {
+        let last = |run: &Run| run.len().checked_sub(1).is_none_or(|last| run.key(last) < key);
+        self.of.len() == 1 && self.of.get(&txn).is_some_and(|runs| runs.iter().all(last))
     }
 
     /// A key of somebody's run is given an entry in the table.

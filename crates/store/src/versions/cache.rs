@@ -155,7 +155,7 @@ impl RowCache {
     /// Where the keys stand that are here is anybody's guess, so each is a wait for memory, several times over: for the index, for the slot, for
     /// the version in it. One at a time that was a quarter of what a DELETE of many rows cost. So they are gone through shard by shard, and in each in
     /// steps of one wait: none of a step depends on another, and the processor has many under way.
-    pub fn replace_all<'k>(&self, writes: &[(&'k Bytes, &'k Option<Bytes>)], ts: Timestamp, together: &mut Together) {
+    pub fn replace_all<'k>(&self, writes: &[(&'k [u8], Option<&'k Bytes>)], ts: Timestamp, together: &mut Together) {
         let Together { found, took } = together;
         took.clear();
         took.resize(writes.len(), None);
@@ -169,7 +169,7 @@ impl RowCache {
             };
             last = Some((prefix, known));
             if known {
-                let hash = self.hasher.hash_one(&key[..]);
+                let hash = self.hasher.hash_one(*key);
                 found[(hash >> 40) as usize % SHARDS].push(Found { hash, place: place as u32, at: u32::MAX });
             }
         }
@@ -182,7 +182,7 @@ impl RowCache {
             found.retain(|one| one.at != u32::MAX);
             for one in found.iter_mut() {
                 let (key, slot) = (writes[one.place as usize].0, &shard.slots[one.at as usize]);
-                if slot.key[..] != **key {
+                if slot.key[..] != *key {
                     one.at = u32::MAX;
                 }
             }
@@ -190,7 +190,7 @@ impl RowCache {
                 let (key, value) = writes[one.place as usize];
                 let at = if one.at == u32::MAX { shard.find(one.hash, key) } else { Some(one.at as usize) };
                 if let Some(at) = at {
-                    took[one.place as usize] = shard.replace(at, Version { ts, value: value.clone() });
+                    took[one.place as usize] = shard.replace(at, Version { ts, value: value.cloned() });
                 }
             }
         }
@@ -297,7 +297,7 @@ mod tests {
         for (from, ts) in [(0, 4), (0, 4), (10_000, 5), (39_000, 6)] {
             let value = |n: u32| (n % 2 == 1).then(|| Bytes::from_static(b"new"));
             let writes: Vec<_> = (from..from + 4096).map(|n| (key(n), value(n))).collect();
-            let lent: Vec<_> = writes.iter().map(|(key, value)| (key, value)).collect();
+            let lent: Vec<_> = writes.iter().map(|(key, value)| (&key[..], value.as_ref())).collect();
             cache.replace_all(&lent, Timestamp::from_u64(ts), &mut together);
             let mut took = together.took.drain(..);
             for (key, value) in writes {

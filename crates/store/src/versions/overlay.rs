@@ -210,13 +210,13 @@ impl Layer {
     /// Adds a version; one with the same timestamp is replaced (a replayed command). `base` is what it follows, if that is known and
     /// older than the layer. Versions that a newer one at or below the key's threshold hides may go.
     pub fn insert(&mut self, key: &Bytes, version: Version, base: Option<Version>, thresholds: &Thresholds) {
-        self.insert_all(std::iter::once((key, version, base)), thresholds);
+        self.insert_all(std::iter::once((&key[..], version, base)), thresholds);
     }
 
     /// As [`Layer::insert`] of each; those that come in key order are put in together.
     pub fn insert_all<'k>(
         &mut self,
-        writes: impl Iterator<Item = (&'k Bytes, Version, Option<Version>)>,
+        writes: impl Iterator<Item = (&'k [u8], Version, Option<Version>)>,
         thresholds: &Thresholds,
     ) {
         let (map, newest, times) = (&mut self.map, &mut self.newest, (&mut self.max_ts, &mut self.min_ts));
@@ -231,7 +231,7 @@ impl Layer {
                 *newest = ts.max(*newest);
                 last = Some((prefix, ts));
             }
-            (&key[..], (version, base))
+            (key, (version, base))
         });
         let size = |version: &Version| version.value.as_ref().map_or(0, Bytes::len);
         let newest_bytes = |chain: &Chain| chain.last().map_or(0, size);

@@ -40,15 +40,15 @@ pub trait Writes: Send + Sync {
     /// How many.
     fn count(&self) -> usize;
     /// One of them: its key, and its value or `None` where it is deleted.
-    fn at(&self, number: usize) -> (&Bytes, &Option<Bytes>);
+    fn at(&self, number: usize) -> (&[u8], Option<&Bytes>);
 }
 
 impl Writes for Vec<super::Write> {
     fn count(&self) -> usize {
         self.len()
     }
-    fn at(&self, number: usize) -> (&Bytes, &Option<Bytes>) {
-        (&self[number].0, &self[number].1)
+    fn at(&self, number: usize) -> (&[u8], Option<&Bytes>) {
+        (&self[number].0, self[number].1.as_ref())
     }
 }
 
@@ -82,7 +82,7 @@ impl Whole {
 
     fn get(&self, key: &[u8]) -> Option<Version> {
         let at = self.first(|held| held < key);
-        (at < self.writes.count() && self.writes.at(at).0[..] == *key).then(|| self.version(at).1)
+        (at < self.writes.count() && self.writes.at(at).0 == key).then(|| self.version(at).1)
     }
 
     pub fn has_prefix(&self, prefix: Prefix) -> bool {
@@ -90,9 +90,9 @@ impl Whole {
         at < self.writes.count() && prefix_of(self.writes.at(at).0) == prefix
     }
 
-    pub fn version(&self, number: usize) -> (&Bytes, Version) {
+    pub fn version(&self, number: usize) -> (&[u8], Version) {
         let (key, value) = self.writes.at(number);
-        (key, Version { ts: self.ts, value: value.clone() })
+        (key, Version { ts: self.ts, value: value.cloned() })
     }
 
     /// Shows its keys of a span.
@@ -213,12 +213,12 @@ impl<E: Engine> Versions<E> {
         let mut layers = self.layers.write();
         let from = whole.placed.load(Ordering::Relaxed);
         let to = whole.writes.count().min(from + keys);
-        let slice: Vec<(&Bytes, &Option<Bytes>)> = (from..to).map(|number| whole.writes.at(number)).collect();
+        let slice: Vec<(&[u8], Option<&Bytes>)> = (from..to).map(|number| whole.writes.at(number)).collect();
         self.cache.replace_all(&slice, whole.ts, together);
         let Layers { active, .. } = &mut *layers;
         let before = active.bytes();
         let puts = slice.iter().zip(together.took.drain(..)).map(|(&(key, value), base)| {
-            let version = Version { ts: whole.ts, value: value.clone() };
+            let version = Version { ts: whole.ts, value: value.cloned() };
             (key, version, base)
         });
         active.insert_all(puts, &thresholds);
