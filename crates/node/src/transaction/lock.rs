@@ -82,6 +82,7 @@ impl<E: Engine> Transaction<E> {
         let session = self.session.filter(|_| first);
         match self.node.locks.request(id, session, key, mode, wait, waker) {
             LockReply::Granted { waited } => {
+                self.granted += 1;
                 if waited {
                     self.queued = true;
                     self.node.shared.counters.lock_waits.one();
@@ -116,6 +117,6 @@ impl<E: Engine> Transaction<E> {
 
     /// Whether the transaction holds so many locks that it should take no more; certification still protects its rows.
     pub fn locks_full(&self) -> bool {
-        self.id.is_some_and(|id| self.node.locks.held(id) >= MAX_LOCKS_PER_TXN)
+        self.granted >= MAX_LOCKS_PER_TXN && self.id.is_some_and(|id| self.node.locks.held(id) >= MAX_LOCKS_PER_TXN)
     }
 }

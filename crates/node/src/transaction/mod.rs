@@ -100,6 +100,8 @@ pub struct Transaction<E: Engine> {
     skip_mark: Option<usize>,
     /// The lock that is being taken was waited for.
     queued: bool,
+    /// Locks that were granted, those that it held already counted again.
+    granted: usize,
     refreshing: Option<Timestamp>,
     pub(crate) lease: Option<Arc<Reply>>,
     commit: Option<Arc<Reply>>,
@@ -146,6 +148,7 @@ impl<E: Engine> Transaction<E> {
             lock_marks: Vec::new(),
             skip_mark: None,
             queued: false,
+            granted: 0,
             refreshing: None,
             lease: None,
             commit: None,

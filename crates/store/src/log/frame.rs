@@ -99,6 +99,8 @@ impl FrameWriter {
 
     pub fn push(&mut self, kind: Kind, content: &[u8]) {
         self.pieces += 1;
+        // And what it is padded with: growing for that would copy it all.
+        self.buffer.reserve(PIECE_HEADER + content.len() + SECTOR);
         self.buffer.put_u8(kind as u8);
         // A piece never exceeds a frame, a frame never a segment, a segment never 4 GiB (checked when options are read).
         self.buffer.put_u32(u32::try_from(content.len()).unwrap_or(u32::MAX));

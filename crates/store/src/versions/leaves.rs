@@ -163,6 +163,8 @@ impl<V: Clone> Leaves<V> {
         mut make: impl FnMut(&[u8], T) -> V,
     ) {
         let mut entries = entries.peekable();
+        // A run of thousands grows once.
+        let mut all = Vec::with_capacity(2 * LEAF_KEYS_MAX);
         while let Some((key, new)) = entries.next() {
             if entries.peek().is_none() {
                 return self.put(key, new, |held, new| change(key, held, new), |new| make(key, new));
@@ -183,7 +185,6 @@ impl<V: Clone> Leaves<V> {
             let leaf = self.leaves.entry(bound.clone()).or_default();
             let mut held = std::mem::take(own(leaf)).into_iter().peekable();
             let before = held.len();
-            let mut all = Vec::with_capacity(2 * LEAF_KEYS_MAX);
             let mut taken = Some((key, new));
             while let Some((key, new)) = taken {
                 while let Some(entry) = held.next_if(|(held, _)| held[..] < *key) {
@@ -200,14 +201,14 @@ impl<V: Clone> Leaves<V> {
             }
             all.extend(held);
             self.len += all.len() - before;
-            self.divide(bound, all);
+            self.divide(bound, &mut all);
         }
     }
 
-    /// Puts entries into as many leaves as they need, the first of which stands under a bound.
-    fn divide(&mut self, bound: Key, entries: Leaf<V>) {
+    /// Moves entries into as many leaves as they need, the first of which stands under a bound.
+    fn divide(&mut self, bound: Key, entries: &mut Leaf<V>) {
         let (mut left, mut leaves) = (entries.len(), entries.len().div_ceil(LEAF_KEYS_MAX));
-        let (mut entries, mut bound) = (entries.into_iter(), Some(bound));
+        let (mut entries, mut bound) = (entries.drain(..), Some(bound));
         while leaves > 0 {
             let mut leaf = Vec::with_capacity(LEAF_KEYS_MAX);
             leaf.extend(entries.by_ref().take(left.div_ceil(leaves)));
