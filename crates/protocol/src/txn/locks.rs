@@ -42,6 +42,7 @@
 use super::TxnId;
 use super::lock_mode::LockMode;
 use super::lock_sessions::Waiting;
+use super::lock_shown::{LockOwner, ShownLock};
 use super::runs::{RUN_MIN, Runs};
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
@@ -100,34 +101,6 @@ pub struct Waiter {
 /// Somebody may go on: ask again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup(pub TxnId);
-
-/// A lock that is held or waited for, as it is shown: see [`LockTable::shown`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownLock {
-    /// The key.
-    pub key: Bytes,
-    /// Who holds it, or waits.
-    pub txn: TxnId,
-    /// How.
-    pub mode: LockMode,
-    /// Held, else waited for.
-    pub granted: bool,
-    /// Whom it waits for; nobody where it is held, or is about to end as a victim.
-    pub before: Vec<TxnId>,
-}
-
-/// Who is known to a table: see [`LockTable::owners`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LockOwner {
-    /// The transaction.
-    pub txn: TxnId,
-    /// The session that it is of, if that was said.
-    pub session: Option<u64>,
-    /// It is no transaction, but a lock of a session.
-    pub lasting: bool,
-    /// Locks held here; one that was made stronger counts twice.
-    pub held: usize,
-}
 
 /// A transaction at a key.
 #[derive(Clone, Copy, Debug)]
@@ -240,16 +213,13 @@ impl LockTable {
             if owner.waits_for.is_some() {
                 return LockReply::Queued;
             }
+            // Who locks very many rows alone: nobody has this key, and nothing need be looked for.
+            let is_last = self.keys.last_key_value().is_none_or(|(last, _)| last[..] < *key);
+            if is_last && self.runs.go_on(txn, owner.taken.len(), key, mode) {
+                return LockReply::Granted { waited: false };
+            }
         }
         let claim = Claim { txn, mode };
-        // Who locks very many rows alone: nobody has this key, and nothing need be looked for.
-        if self.keys.last_key_value().is_none_or(|(last, _)| last[..] < *key)
-            && self.runs.is_next(txn, key)
-            && let Some(owner) = self.owners.get(&txn)
-            && self.runs.push(txn, owner.taken.len(), key, mode)
-        {
-            return LockReply::Granted { waited: false };
-        }
         let mut place = match self.keys.entry(Key::from_slice(key)) {
             Entry::Occupied(place) => place,
             Entry::Vacant(place) => match self.runs.holder(key) {

@@ -59,6 +59,7 @@ mod id;
 mod lent;
 mod lock_mode;
 mod lock_sessions;
+mod lock_shown;
 mod locks;
 mod memory;
 mod range;
@@ -74,7 +75,8 @@ pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
 pub use lent::{LentWrites, decided, indexes};
 pub use lock_mode::LockMode;
-pub use locks::{LockOwner, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, ShownLock, Waiter, Wakeup};
+pub use lock_shown::{LockOwner, ShownLock};
+pub use locks::{LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Waiter, Wakeup};
 pub use memory::REMEMBERED_US;
 pub use range::{
     FIRST_VERSION, Outcome, Prepared, Range, SPLITS_REMEMBERED_MAX, Standing, VERSION_COUNTS_COMMITS, Verdict,

@@ -137,10 +137,11 @@ impl Runs {
         self.of.iter().find_map(of)
     }
 
-    /// Whether a key would stand behind all keys of the only runs that there are, which are one transaction's. A cheap question.
-    pub fn is_next(&self, txn: TxnId, key: &[u8]) -> bool {
+    /// As [`Runs::push`], of a key that has no entry in the table; `false` also where it might stand in a run: that is looked at only where it is quick.
+    pub fn go_on(&mut self, txn: TxnId, taken: usize, key: &[u8], mode: LockMode) -> bool {
         let last = |run: &Run| run.len().checked_sub(1).is_none_or(|last| run.key(last) < key);
-        self.of.len() == 1 && self.of.get(&txn).is_some_and(|runs| runs.iter().all(last))
+        let alone = self.of.len() == 1 && self.of.get(&txn).is_some_and(|runs| runs.iter().all(last));
+        alone && self.push(txn, taken, key, mode)
     }
 
     /// A key of somebody's run is given an entry in the table.
