@@ -364,7 +364,7 @@ impl<E: Engine> Core<E> {
         &mut self,
         now: &Reading,
         at: Timestamp,
-        (mut batch, large): (Batch, Option<Large>),
+        (batch, large): (Batch, Option<Large>),
         verdict: Verdict,
         reply: Option<Arc<Reply>>,
         out: &mut Outputs,
@@ -373,8 +373,8 @@ impl<E: Engine> Core<E> {
             // The range was split under it and nothing happened: again, by the new bounds and later.
             (Verdict::Refused(Refusal { cause: Cause::Moved, .. }), Some(reply)) => {
                 self.shared.inflight.leave(at, &mut out.wakers);
-                large.into_iter().for_each(|large| batch.writes = large.whole.to_writes());
-                self.commit(now, at, (batch, None), &reply, out);
+                let ready = large.map(|large| Ready::again(&batch, large.whole));
+                self.commit(now, at, (batch, ready), &reply, out);
             }
             (Verdict::Refused(refusal), reply) => {
                 self.shared.inflight.leave(at, &mut out.wakers);

@@ -42,12 +42,21 @@ pub(crate) struct Large {
 impl Ready {
     pub fn of<E: Engine>(store: &Store<E>, batch: &Batch, whole: Whole) -> Ready {
         let unchanged = unchanged(store, batch, &whole);
-        let size = |(key, value): (&[u8], Option<&Bytes>)| WRITE_BYTES + key.len() + value.map_or(0, Bytes::len);
-        // Growing it would copy it several times over.
-        let mut encoded = Vec::with_capacity((0..LentWrites::count(&whole)).map(|at| size(whole.at(at))).sum());
-        encode_commit(RangeId(0), Timestamp::MIN, batch, &whole, &mut encoded);
-        Ready { whole: Arc::new(whole), encoded, unchanged }
+        Ready { encoded: encoded(batch, &whole), whole: Arc::new(whole), unchanged }
     }
+
+    /// For a second try, of which nothing is known: the range was split under the first one.
+    pub fn again(batch: &Batch, whole: Arc<Whole>) -> Ready {
+        Ready { encoded: encoded(batch, &whole), whole, unchanged: None }
+    }
+}
+
+fn encoded(batch: &Batch, whole: &Whole) -> Vec<u8> {
+    let size = |(key, value): (&[u8], Option<&Bytes>)| WRITE_BYTES + key.len() + value.map_or(0, Bytes::len);
+    // Growing it would copy it several times over.
+    let mut encoded = Vec::with_capacity((0..LentWrites::count(whole)).map(|at| size(whole.at(at))).sum());
+    encode_commit(RangeId(0), Timestamp::MIN, batch, whole, &mut encoded);
+    encoded
 }
 
 /// Until when nothing has changed that a batch reads or writes, if nothing has. What the store cannot tell is for the certification.

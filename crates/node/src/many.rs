@@ -3,6 +3,7 @@
 use crate::core::{AppendError, Core, FORGET_GROUP, Gated, Outputs, Pending, QUEUE_MAX, answer, damaged};
 use crate::large::Ready;
 use crate::reply::{CommitError, Reply};
+use crate::transaction::writes::Whole;
 use clock::{Reading, Timestamp};
 use protocol::log::LogIndex;
 use protocol::txn::{
@@ -46,7 +47,9 @@ impl<E: Engine> Core<E> {
             (Some(range), None) => self.propose(now, floor, range, Command::Commit(batch), Some(reply.clone())),
             (None, ready) => {
                 let mut batch = batch;
-                ready.into_iter().for_each(|ready| batch.writes = ready.whole.to_writes());
+                if let Some(Ready { whole, .. }) = ready {
+                    batch.writes = Arc::try_unwrap(whole).map_or_else(|whole| whole.to_writes(), Whole::into_writes);
+                }
                 self.prepare_all(now, floor, batch, reply.clone())
             }
         };

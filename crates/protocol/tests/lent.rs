@@ -7,8 +7,8 @@ use clock::Timestamp;
 use model::Model;
 use proptest::prelude::*;
 use protocol::txn::{
-    Apart, Batch, Command, LentWrites, Range, RangeId, Read, Span, TxnId, Verdict, VersionStore, Write, encode_commit,
-    encode_record,
+    Apart, Batch, Cause, Command, LentWrites, Range, RangeId, Read, Span, TxnId, Verdict, VersionStore, Write,
+    encode_commit, encode_record,
 };
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -90,6 +90,7 @@ proptest! {
         let writes: Vec<Write> = writes.into_iter().map(write).collect();
         let batch = Batch { txn: TxnId { serial: 10, node: 1 }, reads: all, ..Batch::default() };
         let had = Command::Commit(Batch { writes: writes.clone(), ..batch.clone() });
+        let had_writes = writes.clone();
         let (mut bytes, mut lent_bytes) = (Vec::new(), Vec::new());
         encode_record(RangeId(1), ts(90), &had, &mut bytes);
         encode_commit(RangeId(1), ts(90), &batch, &writes[..], &mut lent_bytes);
@@ -98,8 +99,19 @@ proptest! {
         let Ok(lent_verdict) = lent.apply_lent(ts(90), &batch, &Few(writes), &versions);
         let Ok(verdict) = range.apply(ts(90), &had, &versions);
         match (&lent_verdict, &verdict) {
-            // Which of several reasons is named is for people.
-            (Verdict::Refused(_), Verdict::Refused(_)) => {}
+            // Of several reasons another one may be named; if it is of the same kind, what it says of its key holds.
+            (Verdict::Refused(lent), Verdict::Refused(_)) => {
+                let write = had_writes.iter().find(|write| write.key == lent.key);
+                match lent.cause {
+                    Cause::TooOld { threshold } => {
+                        let reads = batch.reads.iter().filter(|read| !matches!(read, Read::Present { .. }));
+                        let read = reads.map(Read::since).any(|since| since < threshold);
+                        prop_assert!(read || write.is_some_and(|write| write.since < threshold));
+                    }
+                    Cause::WriteChanged { at } => prop_assert!(write.is_some_and(|write| write.since < at)),
+                    _ => {}
+                }
+            }
             _ => prop_assert_eq!(&lent_verdict, &verdict),
         }
         prop_assert_eq!(lent, range);

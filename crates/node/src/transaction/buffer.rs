@@ -440,6 +440,7 @@ fn limit(what: &'static str, bytes: usize, limit: usize) -> Result<(), TxnError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use protocol::txn::LentWrites;
 
     /// What the buffer means: a map, with copies of it at the marks.
     type Model = BTreeMap<Vec<u8>, (Option<Vec<u8>>, u64)>;
@@ -530,6 +531,22 @@ mod tests {
                 check(&mut buffer, &model, &bound(next(3), from), &bound(next(3), to));
             }
             check(&mut buffer, &model, b"", b"\xff");
+            if round % 2 > 0 {
+                let whole = buffer.take_whole();
+                let expected: Vec<_> = model.into_iter().collect();
+                let at = |at| {
+                    let (key, value) = whole.at(at);
+                    assert_eq!((key, value.map(|value| &value[..])), (whole.key(at), whole.value(at)));
+                    assert_eq!(whole.decided_of(key), Some(whole.since(at)));
+                    (key.to_vec(), (value.map(|value| value.to_vec()), whole.since(at).as_u64()))
+                };
+                assert_eq!((0..whole.count()).map(at).collect::<Vec<_>>(), expected);
+                assert_eq!(whole.decided_of(b"\0\0\0\x09"), None);
+                let ends = expected.first().zip(expected.last());
+                assert_eq!(whole.ends(), ends.map(|(first, last)| (&first.0[..], &last.0[..])));
+                assert_eq!(whole.to_writes(), whole.into_writes());
+                continue;
+            }
             let writes: Vec<_> = buffer
                 .take()
                 .into_iter()

@@ -127,8 +127,11 @@ pub(super) fn large_batch(
     txn: TxnId,
     sabotage: &Sabotage,
 ) -> (Batch, Option<Whole>) {
-    let whole = buffer.take_whole();
+    let mut whole = buffer.take_whole();
     let reads = beside_writes(reads.take_certified(all), |key| whole.decided_of(key), sabotage);
+    if sabotage.skip_write_certification() {
+        whole.forget_decisions();
+    }
     (Batch { txn, reads, ..Batch::default() }, Some(whole))
 }
 

@@ -7,7 +7,9 @@
 //! Invariants:
 //! 1. Values are kept as they came: who keeps one does not keep its neighbours.
 //! 2. A piece never grows beyond the memory that it began with, so what lies in it is copied once.
-//! 3. What is taken out leaves its key in the piece until all is dropped; there is room for as much again as is written.
+//! 3. What is taken out leaves its key in the piece until all is dropped, unless it came last. Its value goes at once, and the next one takes its place.
+//!
+//! Caveat: behind a savepoint the buffer keeps each key once more, to go back by.
 
 use bytes::Bytes;
 use clock::Timestamp;
@@ -15,8 +17,9 @@ use protocol::txn::{LentWrites, Write};
 
 /// So many writes of one index are packed. (Tests, which are small, would not come so far.)
 const MANY_MIN: usize = if cfg!(test) { 24 } else { 1024 };
-/// Bytes of a piece of keys.
+/// Bytes of a piece of keys, at most and at least.
 const PIECE_BYTES: usize = 256 << 10;
+const PIECE_BYTES_MIN: usize = 4 << 10;
 /// Bytes before each key that give its length.
 const LENGTH_BYTES: usize = 2;
 /// The value of what is deleted.
@@ -72,6 +75,8 @@ pub(crate) struct Packed {
     pieces: Vec<Vec<u8>>,
     places: Vec<Place>,
     values: Vec<Bytes>,
+    /// Values that are none any more: the next ones stand there.
+    free: Vec<u32>,
     sinces: Vec<Timestamp>,
 }
 
@@ -105,7 +110,9 @@ impl Packed {
     fn place(&mut self, key: &[u8], value: Option<Bytes>, since: Timestamp) -> Place {
         let room = |piece: &Vec<u8>| piece.capacity() - piece.len() >= LENGTH_BYTES + key.len();
         if !self.pieces.last().is_some_and(room) {
-            self.pieces.push(Vec::with_capacity(PIECE_BYTES.max(LENGTH_BYTES + key.len())));
+            // Of a few writes that were sorted not many more need come.
+            let bytes = self.pieces.last().map_or(0, |last| 2 * last.capacity()).clamp(PIECE_BYTES_MIN, PIECE_BYTES);
+            self.pieces.push(Vec::with_capacity(bytes.max(LENGTH_BYTES + key.len())));
         }
         let number = self.pieces.len() - 1;
         let piece = &mut self.pieces[number];
@@ -117,8 +124,17 @@ impl Packed {
 
     fn value_of(&mut self, value: Option<Bytes>) -> u32 {
         let Some(value) = value else { return NO_VALUE };
+        if let Some(number) = self.free.pop() {
+            self.values[number as usize] = value;
+            return number;
+        }
         append(&mut self.values, value);
         self.values.len() as u32 - 1
+    }
+
+    fn let_go(&mut self, number: u32) -> Bytes {
+        self.free.push(number);
+        std::mem::take(&mut self.values[number as usize])
     }
 
     fn since_of(&mut self, since: Timestamp) -> u32 {
@@ -153,7 +169,7 @@ impl Packed {
             (held, Some(value)) => Some(std::mem::replace(&mut self.values[held as usize], value)),
             (held, None) => {
                 self.places[at].value = NO_VALUE;
-                Some(std::mem::take(&mut self.values[held as usize]))
+                Some(self.let_go(held))
             }
         }
     }
@@ -164,14 +180,17 @@ impl Packed {
         let key = |at: u32| self.key_at(&self.places[at as usize]);
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))).then(a.1.cmp(&b.1)));
         let mut places: Vec<Place> = Vec::with_capacity(order.len());
-        let mut last_lead = None;
+        let (mut last_lead, mut free) = (None, Vec::new());
         for (lead, at) in order {
             let place = self.places[at as usize];
             let same = |last: &&mut Place| last_lead == Some(lead) && self.key_at(last) == self.key_at(&place);
             match places.last_mut().filter(same) {
                 Some(last) => {
                     let value = std::mem::replace(&mut last.value, place.value);
-                    let value = (value != NO_VALUE).then(|| std::mem::take(&mut self.values[value as usize]));
+                    let value = (value != NO_VALUE).then(|| {
+                        free.push(value);
+                        std::mem::take(&mut self.values[value as usize])
+                    });
                     told(at as usize, value, self.sinces[last.since as usize]);
                 }
                 None => places.push(place),
@@ -179,10 +198,11 @@ impl Packed {
             last_lead = Some(lead);
         }
         self.places = places;
+        self.free.append(&mut free);
     }
 
     fn into_writes(self, out: &mut Vec<Write>) {
-        let Packed { pieces, places, mut values, sinces } = self;
+        let Packed { pieces, places, mut values, sinces, .. } = self;
         let pieces: Vec<Bytes> = pieces.into_iter().map(Bytes::from).collect();
         out.extend(places.iter().map(|place| {
             let piece = &pieces[place.piece as usize];
@@ -235,6 +255,23 @@ impl Whole {
     pub fn at(&self, at: usize) -> (&[u8], Option<&Bytes>) {
         let (part, at) = self.part(at);
         (part.key(at), part.value(at))
+    }
+
+    /// They meet no other: a broken rule.
+    pub fn forget_decisions(&mut self) {
+        for part in &mut self.parts {
+            match part {
+                Writes::Few(few) => few.iter_mut().for_each(|write| write.since = Timestamp::MAX),
+                Writes::Many(many) => many.sinces.fill(Timestamp::MAX),
+            }
+        }
+    }
+
+    /// As [`Whole::to_writes`], for the last who has them.
+    pub fn into_writes(self) -> Vec<Write> {
+        let mut out = Vec::with_capacity(self.count());
+        self.parts.into_iter().for_each(|part| part.into_writes(&mut out));
+        out
     }
 
     /// As a batch has them.
@@ -310,8 +347,9 @@ impl Writes {
 
     pub fn insert(&mut self, at: usize, key: Bytes, value: Option<Bytes>, since: Timestamp) {
         match self {
-            Writes::Few(few) => few.insert(at, Write { key, value, since }),
-            Writes::Many(many) => {
+            Writes::Few(few) if few.len() < MANY_MIN => few.insert(at, Write { key, value, since }),
+            _ => {
+                let many = self.many();
                 let place = many.place(&key, value, since);
                 many.places.insert(at, place);
             }
@@ -329,6 +367,8 @@ impl Writes {
     pub fn set_since(&mut self, at: usize, since: Timestamp) {
         match self {
             Writes::Few(few) => few[at].since = since,
+            // A decision that is put back is mostly the one that stands there.
+            Writes::Many(many) if many.sinces[many.places[at].since as usize] == since => {}
             Writes::Many(many) => many.places[at].since = many.since_of(since),
         }
     }
@@ -338,8 +378,8 @@ impl Writes {
             Writes::Few(few) => drop(few.pop()),
             Writes::Many(many) => {
                 let Some(Place { piece, offset, value, .. }) = many.places.pop() else { return };
-                if value as usize + 1 == many.values.len() {
-                    many.values.pop();
+                if value != NO_VALUE {
+                    many.let_go(value);
                 }
                 // What came last lies last: a savepoint that is gone back to again and again should not fill memory with keys.
                 let piece = &mut many.pieces[piece as usize];
@@ -413,18 +453,19 @@ mod tests {
     fn pieces_do_not_grow() {
         let mut writes = Writes::default();
         let key = |n: usize| Bytes::from(vec![(n % 251) as u8; 1 + n * 97 % (16 << 10)]);
-        for n in 0..4 * MANY_MIN {
+        for n in 0..20 * MANY_MIN {
             writes.push(key(n), (n % 3 == 0).then(|| key(n)), Timestamp::from_u64(n as u64 / 100));
         }
         let Writes::Many(many) = &writes else { panic!("they are many") };
-        assert!(many.pieces[1..].iter().all(|piece| piece.capacity() == PIECE_BYTES));
-        for n in 0..4 * MANY_MIN {
+        let large = many.pieces.iter().filter(|piece| piece.capacity() == PIECE_BYTES).count();
+        assert!(large >= 2 && many.pieces[1..].iter().all(|piece| piece.capacity() <= PIECE_BYTES));
+        for n in 0..20 * MANY_MIN {
             assert_eq!(writes.key(n), &key(n)[..]);
             assert_eq!(writes.value(n), (n % 3 == 0).then(|| key(n)).as_ref());
             assert_eq!(writes.since(n), Timestamp::from_u64(n as u64 / 100));
         }
         let bytes = |writes: &Writes| match writes {
-            Writes::Many(many) => many.pieces.iter().map(Vec::len).sum::<usize>() + many.values.len(),
+            Writes::Many(many) => many.pieces.iter().map(Vec::len).sum::<usize>() + many.values.len() - many.free.len(),
             Writes::Few(_) => 0,
         };
         let before = bytes(&writes);
@@ -433,5 +474,46 @@ mod tests {
             writes.pop();
         }
         assert_eq!(bytes(&writes), before);
+    }
+
+    /// What is put over a deletion and taken back, before and behind what came last: the values that a savepoint takes back are not kept.
+    #[test]
+    fn values_that_are_taken_back_go() {
+        let mut writes = Writes::default();
+        let key = |n: u32| Bytes::copy_from_slice(&n.to_be_bytes());
+        for n in 0..2 * MANY_MIN as u32 {
+            writes.push(key(n), (n > 0).then(|| key(n)), Timestamp::MIN);
+        }
+        let held = |writes: &Writes| match writes {
+            Writes::Many(many) => {
+                (many.values.iter().map(Bytes::len).sum::<usize>(), many.values.len(), many.sinces.len())
+            }
+            Writes::Few(_) => (0, 0, 0),
+        };
+        let mut before = held(&writes);
+        for turn in 0..100 {
+            writes.push(key(u32::MAX), Some(Bytes::from(vec![7; 1000])), Timestamp::MIN);
+            assert_eq!(writes.replace(0, Some(key(turn))), None);
+            assert_eq!(writes.replace(0, None), Some(key(turn)));
+            writes.set_since(0, Timestamp::MIN);
+            writes.pop();
+            if turn == 0 {
+                // Places for those two.
+                before.1 += 2;
+            }
+            assert_eq!(held(&writes), before);
+        }
+        assert_eq!((writes.len(), writes.value(0), writes.value(1)), (2 * MANY_MIN, None, Some(&key(1))));
+    }
+
+    /// Keys that come one before the last are packed as well.
+    #[test]
+    fn what_is_inserted_is_packed_too() {
+        let mut writes = Writes::default();
+        let key = |n: usize| Bytes::copy_from_slice(&(n as u32).to_be_bytes());
+        writes.push(key(usize::MAX), None, Timestamp::MIN);
+        (0..3 * MANY_MIN).for_each(|n| writes.insert(n, key(n), None, Timestamp::MIN));
+        assert!(matches!(writes, Writes::Many(_)));
+        assert!((0..3 * MANY_MIN).all(|n| writes.key(n) == &key(n)[..]));
     }
 }

@@ -3,7 +3,7 @@
 //! Problem: a [`Write`] is made to be handed on, and a million of them are 72 MB that are written only to be encoded, certified and dropped. Idea: who has
 //! them in less room lends them. What is asked of each key is asked of all of an index at once, as far as their order allows.
 //!
-//! Invariant: the verdict is the one of [`super::Range::apply`] for a batch that has them.
+//! Invariant: it is committed, or refused, where [`super::Range::apply`] of a batch that has them is; of several reasons to refuse it another one may be named.
 
 use super::certify::{certify, inside_reads, reads_unchanged};
 use super::versions::INDEX_BYTES;
@@ -106,8 +106,8 @@ pub(super) fn certify_lent<V: VersionStore>(
             }
         }
         let threshold = range.collected_of(writes.key(places.start));
-        if decided(writes, places.clone()) < threshold {
-            return refused(places.start, Cause::TooOld { threshold });
+        if let Some(at) = places.clone().find(|at| writes.since(*at) < threshold) {
+            return refused(at, Cause::TooOld { threshold });
         }
     }
     if let Err(refusal) = inside_reads(range, batch) {

@@ -163,8 +163,8 @@ impl<V: Clone> Leaves<V> {
         mut make: impl FnMut(&[u8], T) -> V,
     ) {
         let mut entries = entries.peekable();
-        // A run of thousands grows once.
-        let mut all = Vec::with_capacity(2 * LEAF_KEYS_MAX);
+        // A run of thousands grows once; a lone entry needs nothing.
+        let mut all = Vec::new();
         while let Some((key, new)) = entries.next() {
             if entries.peek().is_none() {
                 return self.put(key, new, |held, new| change(key, held, new), |new| make(key, new));
@@ -185,6 +185,7 @@ impl<V: Clone> Leaves<V> {
             let leaf = self.leaves.entry(bound.clone()).or_default();
             let mut held = std::mem::take(own(leaf)).into_iter().peekable();
             let before = held.len();
+            all.reserve(2 * LEAF_KEYS_MAX);
             let mut taken = Some((key, new));
             while let Some((key, new)) = taken {
                 while let Some(entry) = held.next_if(|(held, _)| held[..] < *key) {
