@@ -141,6 +141,30 @@ fn a_sweep_reads_what_a_scan_reads_and_is_certified_alike() {
 /// Rows of a commit that is large enough to be seen before its writes are in their places.
 const LARGE: usize = 20_000;
 
+/// A range that is split while a large commit of it is on its way: it is committed by the new bounds, and all of it is there. Where it lies in one of
+/// the two ranges it is shown once more, and nobody waits while it is placed.
+#[test]
+fn a_large_commit_that_meets_a_split_is_committed_whole() {
+    let row = |i: usize| format!("row1{i:06}");
+    for (at, shown) in [("m".to_owned(), true), (row(LARGE / 2), false)] {
+        let mut w = World::new();
+        let mut txn = w.begin(Isolation::Serializable);
+        (0..LARGE).for_each(|i| txn.put(bytes(&row(i)), bytes("new")).unwrap());
+        let split = w.node.split(&w.now(), bytes(&at), Waker::noop());
+        assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
+        w.commit(&mut txn).unwrap();
+        assert_eq!(split.poll(Waker::noop()), Poll::Ready(Ok(())));
+        assert_eq!(w.node.ranges(&protocol::txn::Span::ALL).len(), 2);
+        assert_eq!(w.node.versions().place(1), shown, "split at {at}");
+        for _ in 0..2 {
+            for i in [0, LARGE / 2 - 1, LARGE / 2, LARGE - 1] {
+                assert_eq!(w.value(&row(i)).as_deref(), Some("new"));
+            }
+            w.crash();
+        }
+    }
+}
+
 /// A large commit is seen as a whole at once; who commits behind it, whoever places it and when, and a crash before that change nothing.
 #[test]
 fn a_large_commit_is_seen_before_it_is_in_its_place() {
