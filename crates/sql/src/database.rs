@@ -125,10 +125,8 @@ impl Database {
         let (asked, below) = (Arc::downgrade(&sessions), Arc::downgrade(&kv));
         kv.answer_peers(Box::new(move |question| {
             let (sessions, kv) = (asked.upgrade()?, below.upgrade()?);
-            match question.split_once(' ') {
-                Some((users::QUESTION, words)) => users::answer(&sessions, kv.monotonic_us(), words),
-                _ => answers::answer(&sessions, kv.as_ref(), question),
-            }
+            users::answer(&sessions, kv.monotonic_us(), question)
+                .or_else(|| answers::answer(&sessions, kv.as_ref(), question))
         }));
         Arc::new(Database {
             kv,

@@ -19,7 +19,8 @@
 //!    way where somebody whom it waits for waits for that, or may (decision 217).
 //!    Who has taken locks that outlive transactions (`pg_advisory_lock`) may be waited for all the same: he goes on once somebody whom he waits for has waited for a lock for a second.
 //! 3. It waits for those transactions that it has found, not for later ones, and a statement does so a few times at most; then it goes on, and tokens decide.
-//! 4. Nobody is kept out: who begins to write while a change waits, or runs again, does so by the old version.
+//! 4. A change that is its whole transaction keeps others out from its last look until it has committed (decision 224): who would write by what it ends waits, if his transaction has done nothing yet. So he
+//!    holds nothing that somebody could wait for. He is kept out for [`KEPT_OUT_US`] while the change waits for others, then until it looks again; all others begin by the old version.
 //!
 //! # Caveats
 //! Who only reads is not waited for (at READ COMMITTED the next statement sees the table as it is then). Schemas that are renamed end the tokens of their tables without a wait. A
@@ -33,8 +34,14 @@ use std::collections::BTreeMap;
 
 /// How long other nodes may take to say who theirs are, microseconds.
 pub(crate) const ASK_US: i64 = 500_000;
+/// So long a change that waits keeps others out, microseconds.
+pub(crate) const KEPT_OUT_US: i64 = 1_000_000;
 /// The first word of the question to other nodes.
 pub(crate) const QUESTION: &str = "users";
+/// The same, where the tokens are about to be ended by a change of that number: who begins to write by them waits for it (`sql_statement::endings`).
+pub(crate) const ENDING: &str = "ending";
+/// A change is over.
+pub(crate) const ENDED: &str = "ended";
 
 /// A transaction that writes by a token: the session, and when the transaction began.
 pub(crate) type User = (u64, Option<i64>);
@@ -57,20 +64,55 @@ pub(crate) fn local(sessions: &Sessions, own: Option<u64>, tokens: &[Bytes], now
     Found { users: users.collect() }
 }
 
-/// What other nodes are asked.
-pub(crate) fn question(tokens: &[Bytes]) -> String {
+fn written(tokens: &[Bytes]) -> String {
     let hex = |token: &Bytes| token.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    format!("{QUESTION} {}", tokens.iter().map(hex).collect::<Vec<_>>().join(","))
+    tokens.iter().map(hex).collect::<Vec<_>>().join(",")
 }
 
-/// The answer: a line for each of this node that writes by one of the tokens. `None`: it is not understood.
-pub(crate) fn answer(sessions: &Sessions, now_us: i64, words: &str) -> Option<String> {
+/// What other nodes are asked.
+pub(crate) fn question(tokens: &[Bytes]) -> String {
+    format!("{QUESTION} {}", written(tokens))
+}
+
+/// What other nodes are told and asked.
+pub(crate) fn ending(change: u64, tokens: &[Bytes]) -> String {
+    format!("{ENDING} {change} {}", written(tokens))
+}
+
+/// What other nodes are told.
+pub(crate) fn ended(change: u64) -> String {
+    format!("{ENDED} {change}")
+}
+
+/// The answer to one of these: a line for each of this node that writes by one of the tokens. `None`: it is not understood.
+pub(crate) fn answer(sessions: &Sessions, now_us: i64, question: &str) -> Option<String> {
+    let (what, words) = question.split_once(' ')?;
+    match what {
+        QUESTION => users_told(sessions, now_us, &tokens_of(words)?),
+        ENDING => {
+            let (change, words) = words.split_once(' ')?;
+            let tokens = tokens_of(words)?;
+            sessions.endings.say(change.parse().ok()?, &tokens, now_us);
+            users_told(sessions, now_us, &tokens)
+        }
+        ENDED => {
+            sessions.endings.take_back(words.parse().ok()?);
+            Some(String::new())
+        }
+        _ => None,
+    }
+}
+
+fn tokens_of(words: &str) -> Option<Vec<Bytes>> {
     let token = |hex: &str| {
         let digit = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
         (0..hex.len()).step_by(2).map(digit).collect::<Option<Vec<u8>>>().map(Bytes::from)
     };
-    let tokens = words.split(',').map(token).collect::<Option<Vec<Bytes>>>()?;
-    let found = local(sessions, None, &tokens, now_us).users.into_iter();
+    words.split(',').map(token).collect()
+}
+
+fn users_told(sessions: &Sessions, now_us: i64, tokens: &[Bytes]) -> Option<String> {
+    let found = local(sessions, None, tokens, now_us).users.into_iter();
     let line = |((number, began_us), waited_us): (User, Option<i64>)| {
         format!("{number} {} {}\n", began_us.unwrap_or(-1), waited_us.unwrap_or(-1))
     };
@@ -108,7 +150,24 @@ mod tests {
         let told = "7 1000 -1\n9 -1 2000000\nnonsense\n\n";
         let found: Vec<_> = users_of(told).collect();
         assert_eq!(found, [((7, Some(1000)), None), ((9, Some(-1)), Some(2_000_000))]);
-        assert_eq!(question(&[Bytes::from_static(b"\x09\xff"), Bytes::from_static(b"\0")]), "users 09ff,00");
+        let tokens = [Bytes::from_static(b"\x09\xff"), Bytes::from_static(b"\0")];
+        assert_eq!(question(&tokens), "users 09ff,00");
+        assert_eq!((ending(7, &tokens), ended(7)), ("ending 7 09ff,00".into(), "ended 7".into()));
+        assert_eq!(tokens_of("09ff,00").as_deref(), Some(&tokens[..]));
+    }
+
+    #[test]
+    fn what_is_about_to_end_is_told() {
+        let backend = crate::sessions::Backend::alone();
+        let (sessions, token) = (&backend.sessions, [Bytes::from_static(b"\x09\xff")]);
+        let is_ending = || sessions.endings.contains(&token, || 1);
+        assert_eq!(answer(sessions, 0, &ending(7, &token)).as_deref(), Some(""));
+        assert!(is_ending());
+        for misread in ["ending", "ending x 09ff", "ending 8", "ended", "ended x", "users 0", "others 09ff"] {
+            assert_eq!(answer(sessions, 0, misread), None, "{misread}");
+        }
+        assert_eq!(answer(sessions, 0, &ended(7)).as_deref(), Some(""));
+        assert!(!is_ending());
     }
 
     #[test]

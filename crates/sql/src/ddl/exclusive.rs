@@ -179,7 +179,7 @@ impl Online<'_> {
         };
         let (tokens, _) = self.step(&about, &mut close)?;
         // Once: those who come hold the versions.
-        self.wait_for_users(&tokens, 1)?;
+        drop(self.wait_for_users(&tokens, 1)?);
         Ok(tokens)
     }
 

@@ -59,7 +59,7 @@ pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};
 pub(crate) use operator_class::is_operator_class;
 pub use run::{Done, Run};
-pub(crate) use users::{All as UsersFound, Holds, Users};
+pub(crate) use users::{All as UsersFound, Ending, Holds, Users};
 
 use crate::SqlError;
 use crate::syntax::Ddl;

@@ -29,7 +29,7 @@ use super::constraint::{all_nullable, contains_nulls, violated};
 use super::load::{Loader, SMALL_ROWS_MAX};
 use super::rows::duplicate;
 use super::run::{Run, undefined};
-use super::users::{Holds, Users};
+use super::users::{Ending, Holds, Users};
 use crate::catalog::reliance::version_of;
 use crate::catalog::view::View;
 use crate::catalog::{Building, Change, Check, Named, Oid, Overlay, Relation, Snapshot, Table, change, key};
@@ -391,23 +391,30 @@ impl<'a> Online<'a> {
         })
     }
 
-    /// Waits for those who have written by tokens, of all nodes, as often as there are any. Who waits for this change meanwhile is not waited for: his commit is refused.
-    pub(super) fn wait_for_users(&self, tokens: &[Bytes], rounds: usize) -> Result<(), SqlError> {
-        let (own, patience) = (&self.context.backend, self.patience());
-        let users = Users { db: self.db, own, tokens, patience, holds: Holds::Locks };
+    /// Waits for those who have written by tokens, of all nodes, as often as there are any. Who waits for this change meanwhile is not waited for: his commit is refused. Others are kept
+    /// out as long as what it gives lives.
+    pub(super) fn wait_for_users(&self, tokens: &[Bytes], rounds: usize) -> Result<Ending, SqlError> {
+        let own = &self.context.backend;
+        let mut last = Ending::new(self.db);
         for _ in 0..rounds {
+            let ending = Ending::new(self.db);
+            let (patience, holds) = (self.patience(), Holds::Locks);
+            let users = Users { db: self.db, own, tokens, patience, holds, ending: Some(&ending) };
             let found = users.find();
-            if found.is_empty() || !users.wait(found, &self.options.lock_timeout, &self.options.interrupt)? {
+            let waits = !found.is_empty();
+            let ended = !waits || users.wait(found, &self.options.lock_timeout, &self.options.interrupt)?;
+            last = ending;
+            if !waits || !ended {
                 break;
             }
         }
-        Ok(())
+        Ok(last)
     }
 
     /// Waits until no session's open transaction has written by a version of the table, and ends it for certain (invariant 5): at the time that it gives.
     pub(super) fn end_version(&self, table: &Table) -> Result<Timestamp, SqlError> {
         let token = version_of(table);
-        self.wait_for_users(std::slice::from_ref(&token), STEP_ATTEMPTS_MAX)?;
+        let _ending = self.wait_for_users(std::slice::from_ref(&token), STEP_ATTEMPTS_MAX)?;
         let patience = self.patience();
         let mut txn = self.begin(Isolation::RepeatableRead)?;
         txn.overwrite(token, None)?;

@@ -1,13 +1,14 @@
 //! A change of the catalog waits for those who write by what it ends: [`crate::users`].
 
 use crate::database::Database;
-use crate::sessions::Backend;
-use crate::transaction::{Interrupt, LockTimeout, Patience};
-use crate::users::{ASK_US, Found, local, question, still, users_of, waits};
+use crate::sessions::{Backend, Sessions};
+use crate::transaction::{Interrupt, Kv, LockTimeout, Patience};
+use crate::users::{ASK_US, Found, KEPT_OUT_US, ended, ending, local, question, still, users_of, waits};
 use crate::{KvError, SqlError};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -49,6 +50,40 @@ pub(crate) struct Users<'a> {
     pub patience: Patience,
     /// What is held meanwhile.
     pub holds: Holds,
+    /// Who else would begin to write by them is kept out.
+    pub ending: Option<&'a Ending>,
+}
+
+/// Tokens that a change is about to end: until this is dropped, or taken back, who has done nothing yet waits before he writes by them, at all nodes that have heard of it
+/// (`sql_statement::endings`).
+pub(crate) struct Ending {
+    kv: Arc<dyn Kv>,
+    sessions: Arc<Sessions>,
+    change: u64,
+}
+
+impl Ending {
+    /// Of a change that is its whole transaction. Nothing is said yet.
+    pub fn new(db: &Database) -> Ending {
+        Ending { kv: db.kv.clone(), sessions: db.sessions.clone(), change: db.kv.unique_id() }
+    }
+
+    /// Nobody waits for it any more. Others are told, and not waited for: what they do not hear of ends by itself.
+    fn take_back(&self) {
+        self.sessions.endings.take_back(self.change);
+        if !self.kv.peers().is_empty() {
+            self.kv.ask_peers(&[ended(self.change)], |_| None, &mut || true);
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // Behind a panic it ends by itself.
+        if !std::thread::panicking() {
+            self.take_back();
+        }
+    }
 }
 
 /// What a session holds while it waits for others, who may come to wait for it.
@@ -66,8 +101,8 @@ impl Users<'_> {
         local(&self.db.sessions, Some(self.own.number), self.tokens, self.db.kv.monotonic_us())
     }
 
-    /// Those of the other nodes that answer.
-    fn elsewhere(&self) -> BTreeMap<u32, Found> {
+    /// Those of the other nodes that answer the last of these questions, or those before that.
+    fn elsewhere(&self, questions: &[String]) -> BTreeMap<u32, Found> {
         let kv = self.db.kv.as_ref();
         if kv.peers().is_empty() {
             return BTreeMap::new();
@@ -76,17 +111,23 @@ impl Users<'_> {
         let mut stop = || {
             kv.monotonic_us().saturating_sub(began_us) > ASK_US || self.patience.check(|| kv.monotonic_us()).is_err()
         };
-        let told = kv.ask_peers(&[question(self.tokens)], |_| None, &mut stop).into_iter();
+        let told = kv.ask_peers(questions, |_| None, &mut stop).into_iter();
         let found = |answer: &String| Found { users: users_of(answer).collect() };
-        told.filter_map(|told| Some((told.node, found(told.answers.first()?)))).collect()
+        told.filter_map(|told| Some((told.node, found(told.answers.last()?)))).collect()
     }
 
-    /// Those who write by the tokens now.
+    /// Those who write by the tokens now. Behind that nobody begins to, if others are kept out.
     pub fn find(&self) -> All {
         if self.tokens.is_empty() {
             return All::default();
         }
-        let elsewhere = self.elsewhere().into_iter().filter(|(_, found)| !found.users.is_empty());
+        // Nodes of the release before understand the first only.
+        let mut questions = vec![question(self.tokens)];
+        if let Some(Ending { change, .. }) = self.ending {
+            self.db.sessions.endings.say(*change, self.tokens, self.db.kv.monotonic_us());
+            questions.push(ending(*change, self.tokens));
+        }
+        let elsewhere = self.elsewhere(&questions).into_iter().filter(|(_, found)| !found.users.is_empty());
         All { here: self.here(), elsewhere: elsewhere.map(|(node, found)| (node, (found, 0))).collect() }
     }
 
@@ -105,9 +146,13 @@ impl Users<'_> {
         let holds = self.own.has_locked.load(Ordering::Relaxed);
         let (lock, never) = (Mutex::new(()), Condvar::new());
         let _waiting = waits(interrupt, began_us);
+        let (mut ending, asked) = (self.ending, [question(self.tokens)]);
         while !all.is_empty() {
             self.patience.check(now_us)?;
             let waited_us = now_us().saturating_sub(began_us);
+            if let Some(ending) = ending.take_if(|_| waited_us >= KEPT_OUT_US) {
+                ending.take_back();
+            }
             if lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
                 return Err(KvError::LockNotAvailable { key: None, waited: true }.into());
             }
@@ -120,7 +165,7 @@ impl Users<'_> {
             all.here = still(&all.here, &self.here());
             all.elsewhere.retain(|_, (found, _)| !found.users.is_empty());
             if !all.elsewhere.is_empty() && now_us().saturating_sub(asked_us) >= ASK_EVERY_US {
-                let (now, members) = (self.elsewhere(), self.db.kv.peers());
+                let (now, members) = (self.elsewhere(&asked), self.db.kv.peers());
                 for (node, (found, missed)) in &mut all.elsewhere {
                     (*found, *missed) = match now.get(node) {
                         Some(now) => (still(found, now), 0),

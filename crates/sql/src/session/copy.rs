@@ -179,8 +179,13 @@ impl Session {
     ) -> Result<Outcome, SqlError> {
         let (table, ids) = self.copy_columns(name, columns, "to")?;
         if let Some(active) = self.active.as_ref() {
-            active.catalog.hold(&table)?;
             active.catalog.rely(&[version_of(&table)], true)?;
+        }
+        if self.db.sessions.endings.any() && !table.gated {
+            self.wait_for_changes(&[version_of(&table)])?;
+        }
+        if let Some(active) = self.active.as_ref() {
+            active.catalog.hold(&table)?;
         }
         let context = self.statement_context(Vec::new())?;
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));

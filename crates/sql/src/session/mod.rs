@@ -28,6 +28,7 @@ mod describe;
 mod duplicate;
 mod explain;
 mod extended;
+mod filling;
 mod measure;
 mod mentions;
 mod portal;
@@ -61,6 +62,7 @@ use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait};
 use crate::context::{Deadline, EvalSettings, MemoryBudget};
 use crate::database::Database;
+use crate::ddl::Ending;
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
@@ -139,6 +141,12 @@ pub struct Session {
     kept: Option<KeptUncertainty>,
     /// How often the present statement has waited for those who have written to what it changes.
     waited_for_users: u32,
+    /// It has failed, and part of what it wrote beside its transaction is there: it cannot be repeated within it.
+    is_half_done: bool,
+    /// It has met a change that is about to end what it would write by.
+    met_ending: bool,
+    /// It is a change, which keeps others out until it has committed.
+    ending: Option<Ending>,
     /// The present statement commits when it is done.
     commits: bool,
     /// Unique keys that a statement which is its whole transaction inserts.
@@ -266,6 +274,9 @@ impl Session {
             repeats: false,
             kept: None,
             waited_for_users: 0,
+            is_half_done: false,
+            met_ending: false,
+            ending: None,
             commits: false,
             lone_claims: Arc::new(Claims::lone()),
             too_old: false,

@@ -132,7 +132,11 @@ impl Prepared {
             _ => None,
         }
     }
-    /// What its plan has looked up, if that has versions that writers hold.
+    /// What its plan has looked up.
+    pub(super) fn uses(&self) -> Option<Arc<Uses>> {
+        self.plan.lock().as_ref().map(|held| held.made.uses.clone())
+    }
+    /// The same, if that has versions that writers hold.
     pub(super) fn gated_uses(&self) -> Option<Arc<Uses>> {
         let held = self.plan.lock();
         let uses = &held.as_ref()?.made.uses;

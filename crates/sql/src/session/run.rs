@@ -116,13 +116,15 @@ impl Session {
         let done = self.run_until_it_works(portal, how, out);
         // The next message is sent by who may have seen more: nothing of it was met before (decision 213).
         (self.repeats, self.kept) = (false, None);
+        self.ending = None;
         done
     }
 
     fn run_until_it_works(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let mark = out.mark();
         let repeatable = matches!(portal.state, PortalState::Ready);
-        (self.met_conflict, self.waited_for_users) = (false, 0);
+        (self.met_conflict, self.met_ending, self.waited_for_users) = (false, false, 0);
+        self.is_half_done = false;
         for attempt in 1..STATEMENT_ATTEMPTS_MAX {
             let alone = repeatable && self.active.as_ref().is_none_or(|a| a.statements == 0 && a.savepoints.is_empty());
             let savepoint = self.statement_savepoint(repeatable && !alone);
@@ -135,7 +137,8 @@ impl Session {
             let keeps = SqlError::retry(&e) && !attempt.is_multiple_of(KEPT_ATTEMPTS);
             // With a commit that failed all has gone that came before it in its transaction: whoever gave it as a whole repeats it as a whole.
             let goes_on = savepoint.is_some() && self.active.is_some();
-            if !(alone || goes_on) || self.backend.effects.is_final() || !out.rewind(mark) {
+            let is_final = self.is_half_done || self.backend.effects.is_final();
+            if !(alone || goes_on) || is_final || !out.rewind(mark) {
                 return Err(e);
             }
             // However often it is repeated, it has the time that its client has given it.
@@ -265,6 +268,11 @@ impl Session {
             };
             let plan = self.presume_planned(prepared, as_of)?;
             if !plan.is_read_only() {
+                if self.db.sessions.endings.any()
+                    && let Some(uses) = prepared.uses().filter(|uses| uses.gated().next().is_none())
+                {
+                    self.wait_for_changes(uses.tokens())?;
+                }
                 self.begin_write(prepared)?;
                 self.read_out_cursors()?;
             }
@@ -290,7 +298,7 @@ impl Session {
             {
                 out.row_description(fields, &portal.formats);
             }
-            match plan.execute(&context)? {
+            match self.execute_plan(plan.as_ref(), &context)? {
                 Execution::Rows(rows) => portal.state = PortalState::Running(rows, 0),
                 Execution::Done { tag, rows } if rows.is_empty() => {
                     portal.state = PortalState::Done;

@@ -1,22 +1,28 @@
 //! DDL, from the session's side: the change runs in the session's transaction, which then sees the new catalog.
 
 use super::Session;
+use super::active::Active;
 use super::prepared::Prepared;
 use super::run::Outcome;
 use crate::catalog::view::View;
 use crate::catalog::{Changed, Named};
 use crate::database::Database;
 use crate::ddl::{
-    Done, Holds, Making, Run, Users, UsersFound, add_condition_online, adds_condition, alter_exclusively,
+    Done, Ending, Holds, Making, Run, Users, UsersFound, add_condition_online, adds_condition, alter_exclusively,
     create_index_online, is_large, reads_rows, tokens_named,
 };
 use crate::output::Output;
 use crate::syntax::{AlterAction, Ddl, DefaultOf, Name, ObjectKind, TableConstraint, TableConstraintKind};
 use crate::transaction::{BeginOptions, Isolation};
+use crate::users::waits;
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
+use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
+use std::time::Duration;
 
+/// How often whoever waits for a change looks whether it is over.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// So often one statement waits for those who have written to its tables; then it goes on, and is met by their tokens.
 const USERS_WAITED_MAX: u32 = 4;
 
@@ -40,7 +46,10 @@ impl Session {
             && let Some(holds) = self.may_wait_for_users()
         {
             let ended = run.ended(&own);
-            let found = self.users_of(&db, &ended, holds).find();
+            // Its commit comes next: until then others are kept out, without a gap since its last attempt.
+            let ending = (alone && holds == Holds::Nothing && !ended.is_empty()).then(|| Ending::new(&db));
+            let found = Users { ending: ending.as_ref(), ..self.users_of(&db, &ended, holds) }.find();
+            self.ending = ending;
             if !found.is_empty() {
                 drop(run);
                 return Err(self.wait_for_users(&db, &ended, found, holds)?);
@@ -89,7 +98,39 @@ impl Session {
     }
 
     fn users_of<'a>(&'a self, db: &'a Database, ended: &'a [Bytes], holds: Holds) -> Users<'a> {
-        Users { db, own: &self.backend, tokens: ended, patience: self.patience(), holds }
+        Users { db, own: &self.backend, tokens: ended, patience: self.patience(), holds, ending: self.ending.as_ref() }
+    }
+
+    /// Who is to write by what a change is about to end begins anew when that is over, if his transaction has done nothing yet: so he holds nothing that somebody else could wait for. The
+    /// first time at once, since it may be over here. All others go on, and are waited for, or refused at their commit. (Who writes by a gated version waits there: decision 216.)
+    ///
+    /// # Errors
+    /// A restart; what ends the wait.
+    pub(super) fn wait_for_changes(&mut self, tokens: &[Bytes]) -> Result<(), SqlError> {
+        let now_us = || self.db.kv.monotonic_us();
+        let is_ending = || self.db.sessions.endings.contains(tokens, now_us);
+        let may_wait =
+            || self.active.as_ref().is_some_and(Active::has_done_nothing) && !self.backend.effects.is_final();
+        if !is_ending() || !may_wait() {
+            return Ok(());
+        }
+        self.restart();
+        if std::mem::replace(&mut self.met_ending, true) {
+            let (db, patience) = (self.db.clone(), self.patience());
+            let now_us = || db.kv.monotonic_us();
+            let began_us = now_us();
+            let (lock, never) = (Mutex::new(()), Condvar::new());
+            let _waiting = waits(&self.interrupt, began_us);
+            while db.sessions.endings.contains(tokens, now_us) {
+                patience.check(now_us)?;
+                let waited_us = u64::try_from(now_us().saturating_sub(began_us)).unwrap_or(0);
+                if self.backend.lock_timeout.is_over_after(waited_us) {
+                    return Err(KvError::LockNotAvailable { key: None, waited: true }.into());
+                }
+                never.wait_for(&mut lock.lock(), LOOK_EVERY);
+            }
+        }
+        Err(KvError::Restart { reason: "a change of the table was waited for".into(), key: None }.into())
     }
 
     /// Waits for those who were found, with all given up that the change has done and holds, if it is the first of its transaction. Gives why it is to run again.
@@ -197,7 +238,7 @@ impl Session {
     }
 
     /// Loads end with the transaction; without one, at once.
-    fn remember_loads(&mut self, loads: Vec<u32>) {
+    pub(super) fn remember_loads(&mut self, loads: Vec<u32>) {
         match self.active.as_mut() {
             Some(active) => active.loads.extend(loads),
             None => loads.into_iter().for_each(|index| self.db.loads.end(index)),

@@ -5,6 +5,7 @@
 pub mod advisory;
 pub mod answers;
 pub mod contention;
+pub mod endings;
 pub mod filled;
 pub mod internal;
 pub mod peers;

@@ -13,6 +13,7 @@
 
 use crate::advisory::{AdvisoryLocks, LocalLocks};
 use crate::catalog::reliance::Relied;
+use crate::endings::Endings;
 use crate::filled::Filled;
 use crate::identifier;
 use crate::progress::Progress;
@@ -166,6 +167,8 @@ pub struct Sessions {
     entered: AtomicU64,
     /// Advisory locks of all of them.
     pub advisory: Box<dyn AdvisoryLocks>,
+    /// What is about to end of what they write by.
+    pub endings: Endings,
     /// When the database was opened, microseconds since 2000-01-01 UTC.
     pub opened_us: i64,
     /// Of the tables of all databases.
@@ -181,6 +184,7 @@ impl Sessions {
             list: Mutex::default(),
             entered: AtomicU64::new(0),
             advisory,
+            endings: Endings::default(),
             opened_us,
             statistics: Arc::default(),
             temporary: TemporaryTotals::default(),

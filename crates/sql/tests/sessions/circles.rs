@@ -21,9 +21,12 @@ const SESSIONS: u64 = 1000;
 /// Microseconds that pass with each look at the clock.
 const LOOK_US: u64 = 1000;
 
+/// What others do.
+type Beside = Box<dyn FnOnce() + Send>;
+
 /// A node of several over one store. The first leads all of it; so others see nobody wait for keys.
 #[derive(Clone)]
-struct Node {
+pub(super) struct Node {
     kv: MemoryKv,
     number: u32,
     answers: Arc<Mutex<BTreeMap<u32, PeerAnswer>>>,
@@ -32,10 +35,12 @@ struct Node {
     panics: Arc<AtomicBool>,
     /// Whether the transactions begun wait for a bounded time.
     bounded: Arc<Mutex<Vec<bool>>>,
+    /// Once, when the others have answered.
+    pub(super) beside: Arc<Mutex<Option<Beside>>>,
 }
 
 impl Node {
-    fn all(count: u32) -> Vec<Node> {
+    pub(super) fn all(count: u32) -> Vec<Node> {
         let (kv, answers) = (MemoryKv::new(), Arc::default());
         let node = |number| Node {
             kv: kv.clone(),
@@ -44,6 +49,7 @@ impl Node {
             left: Arc::new(AtomicUsize::new(usize::MAX)),
             panics: Arc::default(),
             bounded: Arc::default(),
+            beside: Arc::default(),
         };
         (1..=count).map(node).collect()
     }
@@ -119,7 +125,12 @@ impl Kv for Node {
             }
             told
         });
-        told.collect()
+        let told = told.collect();
+        drop(answers);
+        if let Some(beside) = self.beside.lock().expect("lock").take() {
+            beside();
+        }
+        told
     }
     fn answer_peers(&self, answer: PeerAnswer) {
         self.answers.lock().expect("lock").insert(self.number, answer);
@@ -127,7 +138,7 @@ impl Kv for Node {
 }
 
 /// Runs statements one by one in a thread of their own.
-fn aside(mut own: Session, all: &[&str]) -> thread::JoinHandle<(Session, Vec<String>)> {
+pub(super) fn aside(mut own: Session, all: &[&str]) -> thread::JoinHandle<(Session, Vec<String>)> {
     let all: Vec<String> = all.iter().map(ToString::to_string).collect();
     thread::spawn(move || {
         let states = all.iter().map(|sql| state_of(&mut own, sql)).collect();

@@ -117,6 +117,42 @@ impl Insert {
         context.wrote(self.target.access.table.id, count);
         Ok((count, returned))
     }
+
+    /// The query whose rows may be loaded, and the row made from each of them.
+    pub fn filling(&self) -> Option<(&dyn Plan, &[Option<Expr>])> {
+        match &self.source {
+            Source::Plan { plan, columns, materialise: false }
+                if self.conflict.is_none()
+                    && self.returning.is_none()
+                    && self.target.access.table.foreign_keys.is_empty()
+                    && plan.is_read_only() =>
+            {
+                Some((plan.as_ref(), columns))
+            }
+            _ => None,
+        }
+    }
+
+    /// Runs it, into a fresh table by a load of all its indexes: the number of rows.
+    pub fn load(&self, context: &Arc<StatementContext>, load: &mut dyn Load) -> Result<u64, SqlError> {
+        let Some((plan, columns)) = self.filling() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "an INSERT that is not to be loaded"));
+        };
+        let mut into = BulkInsert { target: self.target.clone(), columns: columns.to_vec() };
+        let mut source = match plan.execute(context)? {
+            Execution::Rows(source) => source,
+            Execution::Done { rows, .. } => return into.load(context, rows, load),
+        };
+        let mut count = 0;
+        loop {
+            let rows = source.next(SOURCE_ROWS)?;
+            if rows.is_empty() {
+                return Ok(count);
+            }
+            context.check()?;
+            count += into.load(context, rows, load)?;
+        }
+    }
 }
 
 fn make_row(exprs: &[Option<Expr>], input: &[Value], context: &StatementContext) -> Result<Row, SqlError> {

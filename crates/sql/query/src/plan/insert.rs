@@ -9,11 +9,12 @@ use super::scope;
 use super::select::{keep_names, returned};
 use super::shape;
 use super::subquery::Subqueries;
-use super::{Execution, Plan, PlanContext};
+use super::{Execution, Filling, Plan, PlanContext};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
 use crate::exec::insert::{BulkInsert, Conflict, ConflictUpdate, Insert, Source};
 use crate::exec::key_lock::KeyLock;
+use crate::exec::load::{Duplicate, Load};
 use crate::exec::table::IndexAccess;
 use crate::exec::target::Target;
 use crate::exec::write::Touch;
@@ -66,6 +67,21 @@ impl Plan for InsertPlan {
     }
     fn is_read_only(&self) -> bool {
         false
+    }
+    fn filling(&self) -> Option<&dyn Filling> {
+        self.insert.filling().is_some().then_some(self)
+    }
+}
+
+impl Filling for InsertPlan {
+    fn table(&self) -> &Table {
+        &self.insert.target.access.table
+    }
+    fn load(&self, context: &Arc<StatementContext>, load: &mut dyn Load) -> Result<u64, SqlError> {
+        self.insert.load(&self.subqueries.evaluate(context)?, load)
+    }
+    fn twice(&self, context: &Arc<StatementContext>, found: &Duplicate<'_>) -> SqlError {
+        self.insert.target.twice(context, found)
     }
 }
 

@@ -32,7 +32,7 @@ pub mod tree;
 
 pub use batch::{BATCH_BYTES, Batch};
 
-use crate::catalog::Relation;
+use crate::catalog::{Relation, Table};
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::exec::load::{Duplicate, Load};
 use crate::explain::Operator;
@@ -291,6 +291,23 @@ pub trait Plan: Send + Sync {
     fn reads_nothing(&self) -> bool {
         false
     }
+    /// An INSERT of a query's rows which may go into its table by a load, if that is fresh: it reads nothing of the table, keeps none of the rows, and refers to none of another.
+    fn filling(&self) -> Option<&dyn Filling> {
+        None
+    }
+}
+
+/// See [`Plan::filling`].
+pub trait Filling {
+    /// What it fills.
+    fn table(&self) -> &Table;
+    /// Runs it: its rows go to a load of all indexes of the table. Gives how many they are.
+    ///
+    /// # Errors
+    /// As for INSERT.
+    fn load(&self, context: &Arc<StatementContext>, load: &mut dyn Load) -> Result<u64, SqlError>;
+    /// The error of a unique key that shows only at the end of a load to be there twice.
+    fn twice(&self, context: &Arc<StatementContext>, found: &Duplicate<'_>) -> SqlError;
 }
 
 /// What an execution gives.

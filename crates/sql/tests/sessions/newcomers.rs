@@ -1,0 +1,144 @@
+//! Who begins to write by what a change has looked for users of, and not ended yet, waits until it has (decision 224).
+
+#![allow(clippy::disallowed_methods)] // sessions have threads of their own
+
+use super::circles::{Node, aside};
+use super::online::fill;
+use super::waits::{LOCK_WAITS, until, until_state};
+use super::{Rows, open, run, session, state_of};
+use sql::{Database, Session};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// The changes, and what others write meanwhile: to the table, and to one that a key of it leads to.
+const CHANGES: [(&str, &str); 6] = [
+    ("ALTER TABLE t ADD COLUMN x int DEFAULT 5", "UPDATE t SET v = 7 WHERE id ="),
+    ("ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (v) REFERENCES p NOT VALID", "DELETE FROM p WHERE id ="),
+    ("ALTER TABLE t DROP CONSTRAINT f", "DELETE FROM p WHERE id ="),
+    ("CREATE INDEX ON t (v)", "UPDATE t SET v = 9 WHERE id ="),
+    ("ALTER TABLE t RENAME COLUMN u TO w", "DELETE FROM t WHERE id ="),
+    ("TRUNCATE t", "UPDATE t SET v = 9 WHERE id ="),
+];
+
+fn tables(a: &mut Session) {
+    run(a, "CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p SELECT generate_series(0, 99)");
+    run(
+        a,
+        "CREATE TABLE t (id int PRIMARY KEY, v int, u int); INSERT INTO t SELECT i, 50, i FROM generate_series(1, 20) AS g (i)",
+    );
+}
+
+/// Until some session of a database waits, or that has come to pass.
+fn until_waits(db: &Arc<Database>, done: &AtomicBool) {
+    let mut asking = session(db);
+    while run(&mut asking, LOCK_WAITS) == ["0"] && !done.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn who_begins_between_the_last_look_of_a_change_and_its_commit_waits() {
+    for at in [0, 1] {
+        let nodes = Node::all(2);
+        let all = [open(nodes[0].clone()), open(nodes[1].clone())];
+        let mut a = session(&all[0]);
+        tables(&mut a);
+        for (number, (change, write)) in CHANGES.into_iter().enumerate() {
+            let (writers, changed) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
+            let (db, into, write) = (all[at].clone(), writers.clone(), format!("{write} {}", 10 + number));
+            let ended = changed.clone();
+            *nodes[0].beside.lock().expect("lock") = Some(Box::new(move || {
+                let (mut b, done) = (session(&db), Arc::new(AtomicBool::new(false)));
+                let has_written = done.clone();
+                let writer = thread::spawn(move || {
+                    let mut states = vec![state_of(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED")];
+                    states.push(state_of(&mut b, &write));
+                    has_written.store(true, Ordering::Relaxed);
+                    while !ended.load(Ordering::Relaxed) {
+                        thread::yield_now();
+                    }
+                    states.push(state_of(&mut b, "COMMIT"));
+                    states
+                });
+                until_waits(&db, &done);
+                *into.lock().expect("lock") = Some(writer);
+            }));
+            assert_eq!(state_of(&mut a, change), "00000", "{change}");
+            changed.store(true, Ordering::Relaxed);
+            let writer = writers.lock().expect("lock").take().unwrap_or_else(|| panic!("nobody is asked by {change}"));
+            assert_eq!(writer.join().expect("the writer"), ["00000"; 3], "beside {change} at node {}", at + 1);
+        }
+    }
+}
+
+/// COPY, too; and `lock_timeout` ends it.
+#[test]
+fn a_load_waits_and_a_wait_ends() {
+    let nodes = Node::all(2);
+    let (one, two) = (open(nodes[0].clone()), open(nodes[1].clone()));
+    let mut a = session(&one);
+    tables(&mut a);
+    let copied = Arc::new(Mutex::new(None));
+    let (db, into) = (two.clone(), copied.clone());
+    *nodes[0].beside.lock().expect("lock") = Some(Box::new(move || {
+        let (mut b, mut c) = (session(&db), session(&db));
+        run(&mut c, "SET lock_timeout = '5ms'");
+        assert_eq!(state_of(&mut c, "UPDATE t SET v = 1 WHERE id = 1"), "55P03");
+        let begun = Arc::new(AtomicBool::new(false));
+        let has_begun = begun.clone();
+        let copying = thread::spawn(move || {
+            let mut out = Rows::default();
+            b.simple_query("COPY t (id, v) FROM STDIN", &mut out).expect("COPY");
+            has_begun.store(true, Ordering::Relaxed);
+            b.copy_data(b"77\t7\n").and_then(|()| b.copy_done(&mut out)).map_err(|e| e.to_string())
+        });
+        until_waits(&db, &begun);
+        *into.lock().expect("lock") = Some(copying);
+    }));
+    run(&mut a, "ALTER TABLE t ADD COLUMN x int DEFAULT 5");
+    let copying = copied.lock().expect("lock").take().expect("others were asked");
+    assert_eq!(copying.join().expect("the load"), Ok(()));
+    assert_eq!(run(&mut a, "SELECT x FROM t WHERE id = 77"), ["5"]);
+}
+
+/// A change that waits for an idle block lets others go on after a while; who has done something already, at once.
+#[test]
+fn nobody_is_kept_out_for_long() {
+    let nodes = Node::all(2);
+    let (one, two) = (open(nodes[0].clone()), open(nodes[1].clone()));
+    let [mut a, mut asking] = [0; 2].map(|_| session(&one));
+    let [mut idle, mut late, mut busy] = [0; 3].map(|_| session(&two));
+    tables(&mut a);
+    run(&mut idle, "BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 1 WHERE id = 1");
+    run(&mut busy, "BEGIN ISOLATION LEVEL READ COMMITTED; DELETE FROM p WHERE id = 1");
+    let changing = aside(a, &["ALTER TABLE t ADD COLUMN x int"]);
+    until(&mut asking, LOCK_WAITS, "1");
+    run(&mut busy, "UPDATE t SET v = 2 WHERE id = 2; COMMIT");
+    run(&mut late, "UPDATE t SET v = 3 WHERE id = 3");
+    run(&mut idle, "UPDATE t SET v = 4 WHERE id = 4; COMMIT");
+    let (mut a, states) = changing.join().expect("the change");
+    assert_eq!(states, ["00000"]);
+    assert_eq!(run(&mut a, "SELECT v FROM t WHERE id < 5 ORDER BY id"), ["1", "2", "3", "4"]);
+}
+
+/// Steps that are commits of their own, too: a large table.
+#[test]
+fn a_change_in_steps_keeps_others_out_of_what_it_ends() {
+    for change in ["CREATE INDEX ON t (v)", "ALTER TABLE t ADD CHECK (v >= 0)", super::waits::FILLED] {
+        let nodes = Node::all(2);
+        let (one, two) = (open(nodes[0].clone()), open(nodes[1].clone()));
+        let mut a = session(&one);
+        fill(&mut a);
+        let db = two.clone();
+        *nodes[0].beside.lock().expect("lock") = Some(Box::new(move || {
+            // By the version that is being made it does not wait.
+            let mut b = session(&db);
+            run(&mut b, "SET lock_timeout = '1s'");
+            until_state(&mut b, "UPDATE t SET v = 7 WHERE id = 7", "00000");
+        }));
+        assert_eq!(state_of(&mut a, change), "00000", "{change}");
+        assert!(nodes[0].beside.lock().expect("lock").is_none());
+        assert_eq!(run(&mut a, "SELECT v FROM t WHERE id = 7"), ["7"]);
+    }
+}
