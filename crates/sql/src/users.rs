@@ -19,8 +19,8 @@
 //!    way where somebody whom it waits for waits for that, or may (decision 217).
 //!    Who has taken locks that outlive transactions (`pg_advisory_lock`) may be waited for all the same: he goes on once somebody whom he waits for has waited for a lock for a second.
 //! 3. It waits for those transactions that it has found, not for later ones, and a statement does so a few times at most; then it goes on, and tokens decide.
-//! 4. A change that is its whole transaction keeps others out from its last look until it has committed (decision 224): who would write by what it ends waits, if his transaction has done nothing yet. So he
-//!    holds nothing that somebody could wait for. He is kept out for [`KEPT_OUT_US`] while the change waits for others, then until it looks again; all others begin by the old version.
+//! 4. A change that is its whole transaction keeps others out from its last look until it has committed (decision 224): who would write by what it ends waits, if what he does can begin anew, and he has not written by that
+//!    before. While the change waits for others he is kept out for [`KEPT_OUT_US`]: they may wait for him. All others begin by the old version.
 //!
 //! # Caveats
 //! Who only reads is not waited for (at READ COMMITTED the next statement sees the table as it is then). Schemas that are renamed end the tokens of their tables without a wait. A

@@ -195,6 +195,18 @@ impl Relied {
     pub fn has(&self, token: &Bytes) -> bool {
         self.tokens.lock().contains(token)
     }
+    /// How many there are. Only its session adds, so it knows without the lock if there are none.
+    pub fn mark(&self) -> usize {
+        if self.any.load(Ordering::Relaxed) { self.tokens.lock().len() } else { 0 }
+    }
+    /// Those that there were at a mark.
+    pub fn before(&self, mark: usize) -> Vec<Bytes> {
+        self.tokens.lock().iter().take(mark).cloned().collect()
+    }
+    /// What was to be done by those behind a mark is not done.
+    pub fn back_to(&self, mark: usize) {
+        self.tokens.lock().truncate(mark);
+    }
     /// The transaction has ended. Only its session adds and clears, so it knows without the lock whether there is anything.
     pub fn clear(&self) {
         if self.any.load(Ordering::Relaxed) {

@@ -16,7 +16,7 @@ use bytes::Bytes;
 const CHUNK_ROWS: usize = 4096;
 
 impl Run<'_> {
-    /// Calls `f` with the key and the values (by slot) of every row of a table, in order. Reads are certified.
+    /// Calls `f` with the key and the values (by slot) of every row of a table, in order. Reads are certified, but of tables that are known to be empty: those may be loaded later in the transaction.
     pub(super) fn each_row(
         &self,
         access: &TableAccess,
@@ -33,7 +33,7 @@ impl Run<'_> {
         slots: &[usize],
         mut f: impl FnMut(&[u8], &[u8], &mut Row) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
-        let mut rest = Some(access.primary.span());
+        let mut rest = Some(access.primary.span()).filter(|_| !self.empty.contains(&access.table.id));
         let mut row: Row = vec![Value::Null; access.columns.len()];
         while let Some(span) = rest {
             let chunk = self.statement.txn.with(|t| Sweep::of(t, span, CHUNK_ROWS, true))?;
@@ -49,6 +49,9 @@ impl Run<'_> {
 
     /// Whether a table has a row.
     pub(super) fn has_rows(&self, table: &Table) -> Result<bool, SqlError> {
+        if self.empty.contains(&table.id) {
+            return Ok(false);
+        }
         let span = crate::encoding::index_span(table.primary.id);
         let request = ScanRequest { span, reverse: false, limit: 1 };
         Ok(!self.statement.txn.with(|t| t.scan_certified(&request))?.rows.is_empty())

@@ -23,6 +23,8 @@ pub struct Run<'a> {
     pub(super) notices: Vec<SqlError>,
     pub(super) loads: Vec<Oid>,
     pub(super) fresh: Vec<Oid>,
+    /// Tables that are known to be empty: what is read of them nobody has to certify.
+    pub empty: Vec<Oid>,
     /// The statement is its whole transaction.
     pub alone: bool,
     /// What is added to a table is known to hold for all of its rows: see `online`.
@@ -84,6 +86,7 @@ impl<'a> Run<'a> {
             notices: Vec::new(),
             loads: Vec::new(),
             fresh: Vec::new(),
+            empty: Vec::new(),
             alone: false,
             holds: false,
             changed: false,

@@ -5,7 +5,7 @@ use super::settings::Settings;
 use super::system::WholeSystem;
 use super::{Block, Session, snapshot};
 use crate::catalog::cache::{self, is_out_of_reach};
-use crate::catalog::reliance::{Relied, Relying};
+use crate::catalog::reliance::{Relied, Relying, version_of};
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait, change, key};
 use crate::context::{ShownModes, Statement, StatementContext};
@@ -101,8 +101,27 @@ impl Active {
     /// Whether COPY may load a table beside the transaction: it was made or emptied in this very subtransaction, so that going back takes away the indexes that half a load has been written to; and
     /// nothing was written to it since.
     pub(super) fn may_load(&self, table: u32, filled: &Filled) -> bool {
+        self.empty(filled).contains(&table)
+    }
+
+    /// Tables that are known to be empty, and unread.
+    pub(super) fn empty(&self, filled: &Filled) -> Vec<u32> {
         let before = self.savepoints.last().map_or(0, |savepoint| savepoint.fresh);
-        self.fresh.iter().skip(before).any(|fresh| *fresh == table) && !filled.contains(table)
+        self.fresh.iter().skip(before).copied().filter(|table| !filled.contains(*table)).collect()
+    }
+
+    /// A plan is to read by what it has looked up. What has been read certified of a table, or is to stay as it is, must not be loaded; what `plan` itself fills it does not read.
+    fn note_reads(&self, uses: &Uses, plan: &dyn Plan, filled: &Filled) {
+        if self.fresh.is_empty() || self.isolation == Isolation::ReadCommitted {
+            return;
+        }
+        let fills = plan.filling().map(|filling| filling.table().id);
+        for table in self.empty(filled).into_iter().filter(|table| Some(*table) != fills) {
+            let version = self.view.snapshot().table(table).map(version_of);
+            if version.is_some_and(|version| uses.tokens().contains(&version)) {
+                filled.wrote(table);
+            }
+        }
     }
 
     /// From now on the catalog is this one, whose committed part was looked at then.
@@ -112,11 +131,13 @@ impl Active {
         (self.view, self.looked_at) = (view, looked_at);
     }
 
-    /// Relies on what a plan has looked up. `writes`: what goes by it is written, so it must be so at the commit.
+    /// Relies on what a plan has looked up: where it writes, that must be so at the commit.
     ///
     /// # Errors
     /// A restart where it has changed.
-    pub(super) fn rely_on(&mut self, uses: &Arc<Uses>, writes: bool) -> Result<(), SqlError> {
+    pub(super) fn rely_on(&mut self, uses: &Arc<Uses>, plan: &dyn Plan, filled: &Filled) -> Result<(), SqlError> {
+        self.note_reads(uses, plan, filled);
+        let writes = !plan.is_read_only();
         let enough = |(known, written): &(Arc<Uses>, bool)| Arc::ptr_eq(known, uses) && (*written || !writes);
         if self.as_of.is_some() || self.relied.iter().rev().any(enough) {
             return Ok(());

@@ -178,11 +178,12 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         let (table, ids) = self.copy_columns(name, columns, "to")?;
+        let mark = self.backend.relied.mark();
         if let Some(active) = self.active.as_ref() {
             active.catalog.rely(&[version_of(&table)], true)?;
         }
         if self.db.sessions.endings.any() && !table.gated {
-            self.wait_for_changes(&[version_of(&table)])?;
+            self.wait_for_changes(&[version_of(&table)], mark)?;
         }
         if let Some(active) = self.active.as_ref() {
             active.catalog.hold(&table)?;

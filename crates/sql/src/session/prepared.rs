@@ -172,7 +172,7 @@ impl Session {
                 current.made.number = number;
                 current.presumed &= active.presumed;
                 let Made { plan, uses, .. } = &current.made;
-                active.rely_on(uses, !plan.is_read_only())?;
+                active.rely_on(uses, plan.as_ref(), &self.backend.filled)?;
                 return Ok(plan.clone());
             }
         }
@@ -209,7 +209,7 @@ impl Session {
             });
         }
         if let Some(active) = self.active.as_mut() {
-            active.rely_on(&made.uses, !plan.is_read_only())?;
+            active.rely_on(&made.uses, plan.as_ref(), &self.backend.filled)?;
         }
         let presumed = self.active.as_ref().is_some_and(|active| active.presumed);
         let presumed = presumed && held.as_ref().is_none_or(|old| old.presumed);

@@ -266,12 +266,13 @@ impl Session {
                 Some(told) => self.settle_time(told)?,
                 None => self.statement_as_of(prepared, &portal.params, how.commit)?,
             };
+            let mark = self.backend.relied.mark();
             let plan = self.presume_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 if self.db.sessions.endings.any()
                     && let Some(uses) = prepared.uses().filter(|uses| uses.gated().next().is_none())
                 {
-                    self.wait_for_changes(uses.tokens())?;
+                    self.wait_for_changes(uses.tokens(), mark)?;
                 }
                 self.begin_write(prepared)?;
                 self.read_out_cursors()?;

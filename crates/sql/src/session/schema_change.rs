@@ -1,7 +1,6 @@
 //! DDL, from the session's side: the change runs in the session's transaction, which then sees the new catalog.
 
 use super::Session;
-use super::active::Active;
 use super::prepared::Prepared;
 use super::run::Outcome;
 use crate::catalog::view::View;
@@ -37,6 +36,7 @@ impl Session {
         let statement = self.statement_context(Vec::new())?;
         let own = self.active.as_ref().map(|active| active.own.clone()).unwrap_or_default();
         let mut run = Run::begin(&db, &self.database, statement, &own, ddl)?;
+        run.empty = self.active.as_ref().map_or(Vec::new(), |active| active.empty(&self.backend.filled));
         run.alone = alone && self.active.as_ref().is_some_and(|active| active.statements == 0);
         // Places in the texts of expressions and queries inside a definition are not places in the client's text.
         let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
@@ -101,20 +101,25 @@ impl Session {
         Users { db, own: &self.backend, tokens: ended, patience: self.patience(), holds, ending: self.ending.as_ref() }
     }
 
-    /// Who is to write by what a change is about to end begins anew when that is over, if his transaction has done nothing yet: so he holds nothing that somebody else could wait for. The
-    /// first time at once, since it may be over here. All others go on, and are waited for, or refused at their commit. (Who writes by a gated version waits there: decision 216.)
+    /// Who is to write by what a change is about to end begins anew when that is over: his transaction, if it has done nothing yet; at READ COMMITTED else this statement, unless it has written by what that
+    /// change ends (`mark`: what it had written by before). So the change does not wait for him, and whoever waits for him does so for as long as the change keeps others out. The first time at once, since it
+    /// may be over here. All others go on, and are waited for, or refused at their commit. (Who writes by a gated version waits there: decision 216.)
     ///
     /// # Errors
     /// A restart; what ends the wait.
-    pub(super) fn wait_for_changes(&mut self, tokens: &[Bytes]) -> Result<(), SqlError> {
+    pub(super) fn wait_for_changes(&mut self, tokens: &[Bytes], mark: usize) -> Result<(), SqlError> {
         let now_us = || self.db.kv.monotonic_us();
-        let is_ending = || self.db.sessions.endings.contains(tokens, now_us);
-        let may_wait =
-            || self.active.as_ref().is_some_and(Active::has_done_nothing) && !self.backend.effects.is_final();
-        if !is_ending() || !may_wait() {
+        let endings = &self.db.sessions.endings;
+        let Some(active) = self.active.as_ref().filter(|_| !self.backend.effects.is_final()) else { return Ok(()) };
+        if !endings.contains(tokens, now_us) {
             return Ok(());
         }
-        self.restart();
+        match active.has_done_nothing() {
+            true => self.restart(),
+            false if active.isolation != Isolation::ReadCommitted => return Ok(()),
+            false if endings.contains(&self.backend.relied.before(mark), now_us) => return Ok(()),
+            false => self.backend.relied.back_to(mark),
+        }
         if std::mem::replace(&mut self.met_ending, true) {
             let (db, patience) = (self.db.clone(), self.patience());
             let now_us = || db.kv.monotonic_us();

@@ -1,4 +1,4 @@
-//! Tokens that a change of the catalog is about to end: who has nothing to lose waits before he writes by one.
+//! Tokens that a change of the catalog is about to end: who can begin anew waits before he writes by one.
 //!
 //! **Problem.** Whoever begins to write by a version between the last look of a change for such (`sql::users`) and its commit is refused at his own. Between nodes that time is some round trips.
 //!

@@ -1,6 +1,6 @@
 //! INSERT .. SELECT into a table that is new in its transaction is loaded beside it (decision 225): the same rows and refusals, and nothing of it is left where the transaction does not commit.
 
-use super::{Conflicting, open, run, session, state_of};
+use super::{Conflicting, Rows, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
 use sql::{Database, Kv, KvError, Session, Transaction};
@@ -97,6 +97,43 @@ fn a_second_statement_sees_the_first() {
     );
     run(&mut a, "COMMIT");
     assert_eq!(run(&mut a, "SELECT count(*), min(a) FROM t"), [format!("{}|10", ROWS - 10)]);
+}
+
+/// Indexes of a table that is new and empty keep it from nothing; what was read of it certified keeps it from being loaded, and what a savepoint brings back is not overlooked.
+#[test]
+fn what_the_transaction_has_read_of_the_table_is_no_conflict() {
+    let kv = MemoryKv::new();
+    let (_, mut a) = source(kv.clone());
+    for isolation in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+        for (behind, is_loaded) in [
+            ("CREATE INDEX ON t (b); ALTER TABLE t ALTER COLUMN b SET NOT NULL, ADD CHECK (a >= 0)", true),
+            ("SELECT count(*) FROM t", isolation == "READ COMMITTED"),
+        ] {
+            for copies in [false, true] {
+                let before = kv.live_keys();
+                run(&mut a, &NEW.replace("READ COMMITTED", isolation));
+                run(&mut a, behind);
+                match copies {
+                    false => drop(run(&mut a, FILL)),
+                    true => {
+                        run(&mut a, "COPY t (a, b) FROM STDIN");
+                        let rows = (0..ROWS).map(|a| format!("{a}\t{a}\n"));
+                        rows.for_each(|row| a.copy_data(row.as_bytes()).expect("a row"));
+                        a.copy_done(&mut Rows::default()).expect("COPY");
+                    }
+                }
+                let is_loaded = is_loaded && (copies || isolation != "REPEATABLE READ");
+                assert_eq!(kv.live_keys() > before + ROWS, is_loaded, "{behind}, {isolation}, {copies}");
+                run(&mut a, "COMMIT");
+                assert_eq!(run(&mut a, "SELECT count(*), min(a) FROM t"), [format!("{ROWS}|0")]);
+                run(&mut a, "DROP TABLE t");
+            }
+        }
+    }
+    run(&mut a, "BEGIN; CREATE TABLE t (a int PRIMARY KEY, b int); INSERT INTO t VALUES (7, 0)");
+    run(&mut a, "SAVEPOINT x; TRUNCATE t; ROLLBACK TO x; RELEASE x");
+    assert_eq!(state_of(&mut a, "INSERT INTO t SELECT a, b FROM s"), "23505");
+    run(&mut a, "ROLLBACK");
 }
 
 #[test]

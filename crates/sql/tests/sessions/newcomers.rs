@@ -22,7 +22,7 @@ const CHANGES: [(&str, &str); 6] = [
 ];
 
 fn tables(a: &mut Session) {
-    run(a, "CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p SELECT generate_series(0, 99)");
+    run(a, "CREATE TABLE o (v int); CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p SELECT generate_series(0, 99)");
     run(
         a,
         "CREATE TABLE t (id int PRIMARY KEY, v int, u int); INSERT INTO t SELECT i, 50, i FROM generate_series(1, 20) AS g (i)",
@@ -39,7 +39,10 @@ fn until_waits(db: &Arc<Database>, done: &AtomicBool) {
 
 #[test]
 fn who_begins_between_the_last_look_of_a_change_and_its_commit_waits() {
-    for at in [0, 1] {
+    // First in his block, or behind another statement.
+    for (at, first) in
+        [(0, "SELECT 1"), (1, "SELECT 1"), (0, "INSERT INTO o VALUES (1)"), (1, "INSERT INTO o VALUES (1)")]
+    {
         let nodes = Node::all(2);
         let all = [open(nodes[0].clone()), open(nodes[1].clone())];
         let mut a = session(&all[0]);
@@ -53,7 +56,7 @@ fn who_begins_between_the_last_look_of_a_change_and_its_commit_waits() {
                 let has_written = done.clone();
                 let writer = thread::spawn(move || {
                     let mut states = vec![state_of(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED")];
-                    states.push(state_of(&mut b, &write));
+                    states.extend([first, &write].map(|sql| state_of(&mut b, sql)));
                     has_written.store(true, Ordering::Relaxed);
                     while !ended.load(Ordering::Relaxed) {
                         thread::yield_now();
@@ -67,8 +70,10 @@ fn who_begins_between_the_last_look_of_a_change_and_its_commit_waits() {
             assert_eq!(state_of(&mut a, change), "00000", "{change}");
             changed.store(true, Ordering::Relaxed);
             let writer = writers.lock().expect("lock").take().unwrap_or_else(|| panic!("nobody is asked by {change}"));
-            assert_eq!(writer.join().expect("the writer"), ["00000"; 3], "beside {change} at node {}", at + 1);
+            assert_eq!(writer.join().expect("the writer"), ["00000"; 4], "{first} beside {change} at node {}", at + 1);
         }
+        let expected = if first == "SELECT 1" { "0" } else { "6" };
+        assert_eq!(run(&mut a, "SELECT count(*) FROM o"), [expected]);
     }
 }
 
@@ -102,24 +107,26 @@ fn a_load_waits_and_a_wait_ends() {
     assert_eq!(run(&mut a, "SELECT x FROM t WHERE id = 77"), ["5"]);
 }
 
-/// A change that waits for an idle block lets others go on after a while; who has done something already, at once.
+/// A change that waits for an idle block lets others go on after a while, whatever they have done.
 #[test]
 fn nobody_is_kept_out_for_long() {
     let nodes = Node::all(2);
     let (one, two) = (open(nodes[0].clone()), open(nodes[1].clone()));
     let [mut a, mut asking] = [0; 2].map(|_| session(&one));
-    let [mut idle, mut late, mut busy] = [0; 3].map(|_| session(&two));
+    let [mut idle, mut late, mut busy, mut above] = [0; 4].map(|_| session(&two));
     tables(&mut a);
     run(&mut idle, "BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 1 WHERE id = 1");
     run(&mut busy, "BEGIN ISOLATION LEVEL READ COMMITTED; DELETE FROM p WHERE id = 1");
+    run(&mut above, "BEGIN ISOLATION LEVEL SERIALIZABLE; DELETE FROM p WHERE id = 2");
     let changing = aside(a, &["ALTER TABLE t ADD COLUMN x int"]);
     until(&mut asking, LOCK_WAITS, "1");
+    run(&mut above, "UPDATE t SET v = 5 WHERE id = 5; COMMIT");
     run(&mut busy, "UPDATE t SET v = 2 WHERE id = 2; COMMIT");
     run(&mut late, "UPDATE t SET v = 3 WHERE id = 3");
     run(&mut idle, "UPDATE t SET v = 4 WHERE id = 4; COMMIT");
     let (mut a, states) = changing.join().expect("the change");
     assert_eq!(states, ["00000"]);
-    assert_eq!(run(&mut a, "SELECT v FROM t WHERE id < 5 ORDER BY id"), ["1", "2", "3", "4"]);
+    assert_eq!(run(&mut a, "SELECT v FROM t WHERE id < 6 ORDER BY id"), ["1", "2", "3", "4", "5"]);
 }
 
 /// Steps that are commits of their own, too: a large table.
