@@ -5,7 +5,7 @@ use super::settings::Settings;
 use super::system::WholeSystem;
 use super::{Block, Session, snapshot};
 use crate::catalog::cache::{self, is_out_of_reach};
-use crate::catalog::reliance::{Relied, Relying, version_of};
+use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait, change, key};
 use crate::context::{ShownModes, Statement, StatementContext};
@@ -98,32 +98,6 @@ fn acts_at_once(text: &str) -> bool {
 }
 
 impl Active {
-    /// Whether COPY may load a table beside the transaction: it was made or emptied in this very subtransaction, so that going back takes away the indexes that half a load has been written to; and
-    /// nothing was written to it since.
-    pub(super) fn may_load(&self, table: u32, filled: &Filled) -> bool {
-        self.empty(filled).contains(&table)
-    }
-
-    /// Tables that are known to be empty, and unread.
-    pub(super) fn empty(&self, filled: &Filled) -> Vec<u32> {
-        let before = self.savepoints.last().map_or(0, |savepoint| savepoint.fresh);
-        self.fresh.iter().skip(before).copied().filter(|table| !filled.contains(*table)).collect()
-    }
-
-    /// A plan is to read by what it has looked up. What has been read certified of a table, or is to stay as it is, must not be loaded; what `plan` itself fills it does not read.
-    fn note_reads(&self, uses: &Uses, plan: &dyn Plan, filled: &Filled) {
-        if self.fresh.is_empty() || self.isolation == Isolation::ReadCommitted {
-            return;
-        }
-        let fills = plan.filling().map(|filling| filling.table().id);
-        for table in self.empty(filled).into_iter().filter(|table| Some(*table) != fills) {
-            let version = self.view.snapshot().table(table).map(version_of);
-            if version.is_some_and(|version| uses.tokens().contains(&version)) {
-                filled.wrote(table);
-            }
-        }
-    }
-
     /// From now on the catalog is this one, whose committed part was looked at then.
     pub(super) fn use_view(&mut self, view: Arc<View>, looked_at: Timestamp) {
         let relying = Relying::new(view.clone(), self.txn.clone(), looked_at, self.noted.clone());
