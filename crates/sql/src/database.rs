@@ -47,6 +47,8 @@ pub struct DatabaseOptions {
     pub runtime_filters: RuntimeFilters,
     /// Changes of tables wait for those who have written to them (`users`). `false`, for tests: nobody does, and tokens refuse whoever is met.
     pub waits_for_users: bool,
+    /// Who would begin to write by what a change is about to end waits for it (decision 224). For negative controls.
+    pub keeps_out: bool,
     /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
     pub sessions_max: Option<usize>,
     /// Names of the settings among these that somebody has said where the node was started: `source` of `pg_settings` tells. The rest is what the node
@@ -68,6 +70,7 @@ impl Default for DatabaseOptions {
             hash_seed: 0,
             runtime_filters: RuntimeFilters::On,
             waits_for_users: true,
+            keeps_out: true,
             sessions_max: None,
             said: Vec::new(),
         }

@@ -203,6 +203,10 @@ impl Relied {
     pub fn before(&self, mark: usize) -> Vec<Bytes> {
         self.tokens.lock().iter().take(mark).cloned().collect()
     }
+    /// Those that came since a mark.
+    pub fn behind(&self, mark: usize) -> Vec<Bytes> {
+        self.tokens.lock().iter().skip(mark).cloned().collect()
+    }
     /// What was to be done by those behind a mark is not done.
     pub fn back_to(&self, mark: usize) {
         self.tokens.lock().truncate(mark);

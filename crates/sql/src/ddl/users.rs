@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How often those who are waited for are looked at.
@@ -60,16 +60,26 @@ pub(crate) struct Ending {
     kv: Arc<dyn Kv>,
     sessions: Arc<Sessions>,
     change: u64,
+    /// Others have been told.
+    said: AtomicBool,
 }
 
 impl Ending {
     /// Of a change that is its whole transaction. Nothing is said yet.
     pub fn new(db: &Database) -> Ending {
-        Ending { kv: db.kv.clone(), sessions: db.sessions.clone(), change: db.kv.unique_id() }
+        Ending {
+            kv: db.kv.clone(),
+            sessions: db.sessions.clone(),
+            change: db.kv.unique_id(),
+            said: AtomicBool::new(false),
+        }
     }
 
     /// Nobody waits for it any more. Others are told, and not waited for: what they do not hear of ends by itself.
     fn take_back(&self) {
+        if !self.said.swap(false, Ordering::Relaxed) {
+            return;
+        }
         self.sessions.endings.take_back(self.change);
         if !self.kv.peers().is_empty() {
             self.kv.ask_peers(&[ended(self.change)], |_| None, &mut || true);
@@ -123,7 +133,8 @@ impl Users<'_> {
         }
         // Nodes of the release before understand the first only.
         let mut questions = vec![question(self.tokens)];
-        if let Some(Ending { change, .. }) = self.ending {
+        if let Some(Ending { change, said, .. }) = self.ending.filter(|_| self.db.options.keeps_out) {
+            said.store(true, Ordering::Relaxed);
             self.db.sessions.endings.say(*change, self.tokens, self.db.kv.monotonic_us());
             questions.push(ending(*change, self.tokens));
         }

@@ -63,6 +63,8 @@ pub(super) struct Active {
     pub(super) loads: Vec<u32>,
     /// Tables that it created or truncated, in the order of its subtransactions.
     pub(super) fresh: Vec<u32>,
+    /// So much of what the session relies on its statements before this one have written by.
+    pub(super) written_by: usize,
     /// Unique keys that it has inserted.
     pub(super) claims: Option<Arc<Claims>>,
 }
@@ -465,6 +467,7 @@ impl Session {
             settings: None,
             loads: Vec::new(),
             fresh: Vec::new(),
+            written_by: 0,
             claims: None,
         })
     }

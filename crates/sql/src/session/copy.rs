@@ -178,12 +178,15 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         let (table, ids) = self.copy_columns(name, columns, "to")?;
-        let mark = self.backend.relied.mark();
+        let mark = self.active.as_ref().map_or(0, |active| active.written_by);
         if let Some(active) = self.active.as_ref() {
             active.catalog.rely(&[version_of(&table)], true)?;
         }
+        // Tables that its keys lead to are written by, too.
+        let relation = Arc::new(Relation::Table(table.clone()));
+        let inserter = row_inserter(&relation, &ids, &self.plan_context()?)?;
         if self.db.sessions.endings.any() && !table.gated {
-            self.wait_for_changes(&[version_of(&table)], mark)?;
+            self.wait_for_changes(&self.backend.relied.behind(mark), mark)?;
         }
         if let Some(active) = self.active.as_ref() {
             active.catalog.hold(&table)?;
@@ -198,7 +201,6 @@ impl Session {
         });
         let progress = self.backend.progress.show_copy(table.id, true);
         let name = table.name.clone();
-        let inserter = row_inserter(&Arc::new(Relation::Table(table)), &ids, &self.plan_context()?)?;
         let binary = format.layout == CopyLayout::Binary;
         self.copy = Some(CopyIn {
             table: name,

@@ -245,6 +245,7 @@ impl Session {
         }
         if let Some(active) = self.active.as_mut() {
             active.statements += 1;
+            active.written_by = self.backend.relied.mark();
         }
         if commit && !matches!(outcome, Outcome::Suspended | Outcome::CopyIn) {
             // What still holds the snapshot goes before it does.
@@ -266,9 +267,10 @@ impl Session {
                 Some(told) => self.settle_time(told)?,
                 None => self.statement_as_of(prepared, &portal.params, how.commit)?,
             };
-            let mark = self.backend.relied.mark();
             let plan = self.presume_planned(prepared, as_of)?;
             if !plan.is_read_only() {
+                self.refuse_in_read_only(prepared)?;
+                let mark = self.active.as_ref().map_or(0, |active| active.written_by);
                 if self.db.sessions.endings.any()
                     && let Some(uses) = prepared.uses().filter(|uses| uses.gated().next().is_none())
                 {

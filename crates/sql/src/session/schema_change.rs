@@ -42,15 +42,17 @@ impl Session {
         let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
         let loads = run.take_loads();
         self.remember_loads(loads);
-        if result.is_ok()
-            && let Some(holds) = self.may_wait_for_users()
-        {
-            let ended = run.ended(&own);
-            // Its commit comes next: until then others are kept out, without a gap since its last attempt.
-            let ending = (alone && holds == Holds::Nothing && !ended.is_empty()).then(|| Ending::new(&db));
-            let found = Users { ending: ending.as_ref(), ..self.users_of(&db, &ended, holds) }.find();
+        if result.is_ok() && db.options.waits_for_users {
+            let holds = self.may_wait_for_users();
+            let first = self.active.as_ref().is_some_and(|active| active.has_done_nothing());
+            let ended = if holds.is_some() || alone && first { run.ended(&own) } else { Vec::new() };
+            // Its commit comes next: until then others are kept out, without a gap since its last attempt; also where it does not wait any more.
+            let ending = (alone && first && !ended.is_empty()).then(|| Ending::new(&db));
+            let users =
+                Users { ending: ending.as_ref(), ..self.users_of(&db, &ended, holds.unwrap_or(Holds::Nothing)) };
+            let found = users.find();
             self.ending = ending;
-            if !found.is_empty() {
+            if let Some(holds) = holds.filter(|_| !found.is_empty()) {
                 drop(run);
                 return Err(self.wait_for_users(&db, &ended, found, holds)?);
             }

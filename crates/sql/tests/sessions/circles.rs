@@ -12,13 +12,13 @@ use sql::transaction::{
 };
 use sql::{Kv, KvError, Session, Transaction};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Sessions of nodes are told apart by this in the store that they share.
 const SESSIONS: u64 = 1000;
-/// Microseconds that pass with each look at the clock.
+/// Unless it is said otherwise.
 const LOOK_US: u64 = 1000;
 
 /// What others do.
@@ -35,6 +35,8 @@ pub(super) struct Node {
     panics: Arc<AtomicBool>,
     /// Whether the transactions begun wait for a bounded time.
     bounded: Arc<Mutex<Vec<bool>>>,
+    /// Microseconds that pass with each look at the clock.
+    pub(super) look_us: Arc<AtomicU64>,
     /// Once, when the others have answered.
     pub(super) beside: Arc<Mutex<Option<Beside>>>,
 }
@@ -42,6 +44,7 @@ pub(super) struct Node {
 impl Node {
     pub(super) fn all(count: u32) -> Vec<Node> {
         let (kv, answers) = (MemoryKv::new(), Arc::default());
+        let look_us = Arc::new(AtomicU64::new(LOOK_US));
         let node = |number| Node {
             kv: kv.clone(),
             number,
@@ -49,6 +52,7 @@ impl Node {
             left: Arc::new(AtomicUsize::new(usize::MAX)),
             panics: Arc::default(),
             bounded: Arc::default(),
+            look_us: look_us.clone(),
             beside: Arc::default(),
         };
         (1..=count).map(node).collect()
@@ -88,7 +92,7 @@ impl Kv for Node {
         self.kv.now_us()
     }
     fn monotonic_us(&self) -> i64 {
-        self.kv.advance_us(LOOK_US);
+        self.kv.advance_us(self.look_us.load(Ordering::Relaxed));
         self.kv.now_us()
     }
     fn load(&self, rows: &[(bytes::Bytes, bytes::Bytes)], patience: &Patience) -> Result<bool, KvError> {

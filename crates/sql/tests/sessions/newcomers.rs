@@ -6,7 +6,7 @@ use super::circles::{Node, aside};
 use super::online::fill;
 use super::waits::{LOCK_WAITS, until, until_state};
 use super::{Rows, open, run, session, state_of};
-use sql::{Database, Session};
+use sql::{Database, DatabaseOptions, Session};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -37,21 +37,29 @@ fn until_waits(db: &Arc<Database>, done: &AtomicBool) {
     }
 }
 
-#[test]
-fn who_begins_between_the_last_look_of_a_change_and_its_commit_waits() {
+/// What becomes of those who begin between the last look of changes and their commits.
+fn beside(options: &DatabaseOptions) -> Vec<Vec<String>> {
+    let mut all_states = Vec::new();
     // First in his block, or behind another statement.
     for (at, first) in
         [(0, "SELECT 1"), (1, "SELECT 1"), (0, "INSERT INTO o VALUES (1)"), (1, "INSERT INTO o VALUES (1)")]
     {
+        // Nobody is kept out at the change's own node, either; but there it sees them, as it looks last.
+        if at == 0 && !options.keeps_out {
+            continue;
+        }
         let nodes = Node::all(2);
-        let all = [open(nodes[0].clone()), open(nodes[1].clone())];
+        let at_node = |n: usize| Database::open(Arc::new(nodes[n].clone()), options.clone()).expect("open");
+        let all = [at_node(0), at_node(1)];
         let mut a = session(&all[0]);
         tables(&mut a);
         for (number, (change, write)) in CHANGES.into_iter().enumerate() {
             let (writers, changed) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
             let (db, into, write) = (all[at].clone(), writers.clone(), format!("{write} {}", 10 + number));
-            let ended = changed.clone();
+            let (ended, look_us) = (changed.clone(), nodes[0].look_us.clone());
             *nodes[0].beside.lock().expect("lock") = Some(Box::new(move || {
+                // However long the threads here take, no time passes for the change.
+                look_us.store(0, Ordering::Relaxed);
                 let (mut b, done) = (session(&db), Arc::new(AtomicBool::new(false)));
                 let has_written = done.clone();
                 let writer = thread::spawn(move || {
@@ -70,11 +78,25 @@ fn who_begins_between_the_last_look_of_a_change_and_its_commit_waits() {
             assert_eq!(state_of(&mut a, change), "00000", "{change}");
             changed.store(true, Ordering::Relaxed);
             let writer = writers.lock().expect("lock").take().unwrap_or_else(|| panic!("nobody is asked by {change}"));
-            assert_eq!(writer.join().expect("the writer"), ["00000"; 4], "{first} beside {change} at node {}", at + 1);
+            let states: Vec<String> = writer.join().expect("the writer");
+            nodes[0].look_us.store(1000, Ordering::Relaxed);
+            let waited = states.iter().all(|state| state == "00000");
+            assert!(waited || !options.keeps_out, "{first} beside {change} at node {}: {states:?}", at + 1);
+            all_states.push(states);
         }
         let expected = if first == "SELECT 1" { "0" } else { "6" };
-        assert_eq!(run(&mut a, "SELECT count(*) FROM o"), [expected]);
+        assert!(run(&mut a, "SELECT count(*) FROM o") == [expected] || !options.keeps_out);
     }
+    all_states
+}
+
+#[test]
+fn who_begins_between_the_last_look_of_a_change_and_its_commit_waits() {
+    assert_eq!(beside(&DatabaseOptions::default()).len(), 4 * CHANGES.len());
+    // A negative control.
+    let states = beside(&DatabaseOptions { keeps_out: false, ..DatabaseOptions::default() });
+    let refused = states.iter().filter(|states| states.iter().any(|state| state == "40001")).count();
+    assert!(refused > CHANGES.len(), "{states:?}");
 }
 
 /// COPY, too; and `lock_timeout` ends it.
@@ -85,11 +107,12 @@ fn a_load_waits_and_a_wait_ends() {
     let mut a = session(&one);
     tables(&mut a);
     let copied = Arc::new(Mutex::new(None));
-    let (db, into) = (two.clone(), copied.clone());
+    let (db, into, look_us) = (two.clone(), copied.clone(), nodes[0].look_us.clone());
     *nodes[0].beside.lock().expect("lock") = Some(Box::new(move || {
         let (mut b, mut c) = (session(&db), session(&db));
         run(&mut c, "SET lock_timeout = '5ms'");
         assert_eq!(state_of(&mut c, "UPDATE t SET v = 1 WHERE id = 1"), "55P03");
+        look_us.store(0, Ordering::Relaxed);
         let begun = Arc::new(AtomicBool::new(false));
         let has_begun = begun.clone();
         let copying = thread::spawn(move || {
@@ -129,9 +152,9 @@ fn nobody_is_kept_out_for_long() {
     assert_eq!(run(&mut a, "SELECT v FROM t WHERE id < 6 ORDER BY id"), ["1", "2", "3", "4", "5"]);
 }
 
-/// Steps that are commits of their own, too: a large table.
+/// Of steps that are commits of their own each lets others write by the version that it makes: a large table.
 #[test]
-fn a_change_in_steps_keeps_others_out_of_what_it_ends() {
+fn others_write_beside_a_change_in_steps() {
     for change in ["CREATE INDEX ON t (v)", "ALTER TABLE t ADD CHECK (v >= 0)", super::waits::FILLED] {
         let nodes = Node::all(2);
         let (one, two) = (open(nodes[0].clone()), open(nodes[1].clone()));

@@ -138,7 +138,7 @@ impl Insert {
         let Some((plan, columns)) = self.filling() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "an INSERT that is not to be loaded"));
         };
-        let mut into = BulkInsert { target: self.target.clone(), columns: columns.to_vec() };
+        let mut into = BulkInsert { target: self.target.clone(), columns: columns.to_vec(), gaps: true };
         let mut source = match plan.execute(context)? {
             Execution::Rows(source) => source,
             Execution::Done { rows, .. } => return into.load(context, rows, load),
