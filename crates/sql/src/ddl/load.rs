@@ -17,7 +17,7 @@
 //! 6. A chunk goes past the log where that is possible ([`Kv::load`]), else through transactions of [`TXN_BYTES_MAX`].
 
 use super::sorter::{Merge, SORT_BYTES_MAX, Sorter};
-use crate::catalog::{Oid, garbage, key};
+use crate::catalog::{Oid, Table, garbage, key};
 use crate::database::Database;
 use crate::exec::index::entry_value;
 use crate::exec::load::{Duplicate, Load};
@@ -156,6 +156,12 @@ impl Loader {
             written: None,
             progress: None,
         }
+    }
+
+    /// A load of a table that is new or empty, with all of its indexes.
+    pub fn of_table(table: &Table, patience: Patience) -> Loader {
+        let indexes = table.indexes.iter().map(|index| (index.id, index.unique));
+        Loader::new(std::iter::once((table.primary.id, table.has_primary_key)).chain(indexes), patience)
     }
 
     /// Says there how much of what was sorted is written.

@@ -195,10 +195,7 @@ impl Session {
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
         let fresh = self.active.as_ref().is_some_and(|active| active.may_load(table.id, &self.backend.filled));
-        let load = (fresh && table.foreign_keys.is_empty()).then(|| {
-            let indexes = table.indexes.iter().map(|index| (index.id, index.unique));
-            Loader::new(std::iter::once((table.primary.id, table.has_primary_key)).chain(indexes), context.patience())
-        });
+        let load = (fresh && table.foreign_keys.is_empty()).then(|| Loader::of_table(&table, context.patience()));
         let progress = self.backend.progress.show_copy(table.id, true);
         let name = table.name.clone();
         let binary = format.layout == CopyLayout::Binary;

@@ -62,9 +62,7 @@ impl Session {
 
     fn fill(&mut self, filling: &dyn Filling, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
         let table = filling.table();
-        let indexes = table.indexes.iter().map(|index| (index.id, index.unique));
-        let all = std::iter::once((table.primary.id, table.has_primary_key)).chain(indexes);
-        let mut loader = Loader::new(all, context.patience());
+        let mut loader = Loader::of_table(table, context.patience());
         let loaded = filling.load(context, &mut loader.into_db(&self.db)).and_then(|count| {
             loader.finish(&self.db, &context.txn, &mut |found| filling.twice(context, &found))?;
             Ok(count)

@@ -276,7 +276,7 @@ impl Session {
                 {
                     self.wait_for_changes(uses.tokens(), mark)?;
                 }
-                self.begin_write(prepared)?;
+                self.hold_versions(prepared)?;
                 self.read_out_cursors()?;
             }
             if let Some(bound) = portal.plan.as_ref()

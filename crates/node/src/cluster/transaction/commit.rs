@@ -4,7 +4,6 @@ use super::super::commit::COMMIT_US;
 use super::super::lent::Told;
 use super::super::stage::{Divided, record_bytes};
 use super::{Op, Reply, Transaction, TxnError};
-use crate::reply::CommitError;
 use crate::watch::Watch;
 use clock::{Reading, Timestamp};
 use std::sync::Arc;
@@ -129,13 +128,11 @@ impl<E: Engine> Transaction<E> {
     /// Ends a commit whose parts are on their way still, wherever they wait: it is not committed, and will not be (`stage`, invariant 1). `false`: there is nothing of
     /// that kind.
     pub fn give_up_parts(&mut self) -> bool {
-        let Some(id) = self.id.filter(|_| self.reply.is_some() && !self.ended) else { return false };
-        let gave_up = self.member.look().give_up_sending(id, CommitError::ShuttingDown);
-        if gave_up {
-            self.member.touch();
-            self.conclude(false);
+        let sends = self.id.is_some_and(|id| self.member.look().sending.contains_key(&id));
+        if sends {
+            self.rollback();
         }
-        gave_up
+        sends
     }
 
     /// Counts what became of it, and ends it.

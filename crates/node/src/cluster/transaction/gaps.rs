@@ -39,18 +39,20 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
+    /// The gap that is known for who looks like this; `None`: for whoever looks, where the rule is broken on purpose.
+    fn known_to(&self, look: Option<Look>) -> Option<&Gap> {
+        self.known.as_ref().filter(|gap| look.is_none_or(|look| gap.look == look))
+    }
+
     /// Who said that nothing is from a key up to another.
-    /// (`None`: whoever looks, where the rule is broken on purpose.)
     pub(super) fn covers(&self, look: Option<Look>, start: &[u8], end: &[u8]) -> Option<NodeId> {
-        let same = |gap: &&Gap| look.is_none_or(|look| gap.look == look);
-        let gap = self.known.as_ref().filter(same)?;
+        let gap = self.known_to(look)?;
         (gap.start[..] <= *start && !end.is_empty() && end <= &gap.end[..]).then_some(gap.by)
     }
 
-    /// Who said that a key has no value, whoever looks (`None`: where the rule is broken on purpose).
+    /// Who said that a key has no value.
     pub(super) fn has(&self, look: Option<Look>, key: &[u8]) -> Option<NodeId> {
-        let same = |gap: &&Gap| look.is_none_or(|look| gap.look == look);
-        let gap = self.known.as_ref().filter(same)?;
+        let gap = self.known_to(look)?;
         (gap.start[..] <= *key && key < &gap.end[..]).then_some(gap.by)
     }
 

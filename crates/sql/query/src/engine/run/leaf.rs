@@ -198,17 +198,11 @@ impl TableRows {
         mut lets: impl FnMut(&[Value]) -> Result<bool, SqlError>,
         row: &mut Row,
     ) -> Result<Step, SqlError> {
-        loop {
-            let step = self.step_within(most)?;
-            if step != Step::Row {
-                return Ok(step);
-            }
-            self.cursor.decode(slots)?;
-            if lets(self.cursor.row())? {
-                self.take(row)?;
-                return Ok(Step::Row);
-            }
-        }
+        let lets = |cursor: &mut Cursor| {
+            cursor.decode(slots)?;
+            lets(cursor.row())
+        };
+        self.step_where(most, lets, row)
     }
 
     /// As [`TableRows::step_to`], for who looks at the stored bytes: see [`TableRows::stored_scan`].
@@ -218,12 +212,22 @@ impl TableRows {
         mut lets: impl FnMut(&[u8]) -> Result<bool, SqlError>,
         row: &mut Row,
     ) -> Result<Step, SqlError> {
+        self.step_where(most, |cursor| lets(cursor.stored_ref()), row)
+    }
+
+    #[inline]
+    fn step_where(
+        &mut self,
+        most: &mut u64,
+        mut lets: impl FnMut(&mut Cursor) -> Result<bool, SqlError>,
+        row: &mut Row,
+    ) -> Result<Step, SqlError> {
         loop {
             let step = self.step_within(most)?;
             if step != Step::Row {
                 return Ok(step);
             }
-            if lets(self.cursor.stored_ref())? {
+            if lets(&mut self.cursor)? {
                 self.take(row)?;
                 return Ok(Step::Row);
             }
