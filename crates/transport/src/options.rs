@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// No parcel has more bytes: a length beyond it ends the connection.
-pub const PARCEL_BYTES_MAX: usize = 16 << 20;
+pub const PARCEL_BYTES_MAX: usize = 32 << 20;
 /// No control request and no reply has more bytes.
 pub const CONTROL_BYTES_MAX: usize = 64 << 10;
 /// Parcels that wait for one lane of one peer.

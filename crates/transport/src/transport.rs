@@ -74,7 +74,7 @@ impl Transport {
                 continue;
             };
             if bytes.is_empty() || bytes.len() > PARCEL_BYTES_MAX {
-                events.extend(self.hub.unsendable(peer, "it is empty, or longer than 16 MiB"));
+                events.extend(self.hub.unsendable(peer, "it is empty, or longer than 32 MiB"));
                 continue;
             }
             if way.push(now, bytes) {

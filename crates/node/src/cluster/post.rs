@@ -56,7 +56,11 @@ impl<E: Engine> Core<E> {
         if let Some(bulk) = envelope.take_bulk() {
             self.send(now, to, Class::Bulk, Body::Envelope(bulk), after);
         }
+        let more = envelope.take_excess();
         if !envelope.is_empty() {
+            self.send(now, to, Class::Consensus, Body::Envelope(envelope), after);
+        }
+        for envelope in more {
             self.send(now, to, Class::Consensus, Body::Envelope(envelope), after);
         }
     }

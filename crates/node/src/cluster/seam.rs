@@ -12,8 +12,8 @@ use std::task::Waker;
 
 /// Between two ticks, nanoseconds.
 pub const TICK_NS: u64 = 100_000_000;
-/// No message has more bytes: a frame that says so is refused.
-pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// No message has more bytes: a frame that says so is refused, and none such may be sent. The largest is an answer with the largest row (16 MiB) behind others (4 MiB).
+pub const MESSAGE_BYTES_MAX: usize = 32 << 20;
 
 /// Bytes of large transactions that wait for their commits in one range, where nothing else is set.
 pub const STAGED_BYTES_MAX: u64 = 1 << 30;

@@ -30,7 +30,7 @@ const PARKED_TICKS_MAX: u64 = 50;
 const LOCK_TICKS_MAX: u64 = 50;
 /// Rows of one answer, at most.
 const ROWS_MAX: usize = 4096;
-/// An answer with many values ends with the one that exceeds this, bytes: what is behind it is asked for again.
+/// An answer with many values ends with the one by which they have this many bytes: what is behind it is asked for again.
 const VALUES_BYTES_MAX: usize = 4 << 20;
 
 /// What came of looking at a request.
@@ -102,7 +102,7 @@ impl Admitted {
                     let version = read.version.map(|version| (version.ts, version.value));
                     bytes += version.iter().flat_map(|(_, value)| value).map(Bytes::len).sum::<usize>();
                     values.push(Found { version, newer: past_both(read.newer) });
-                    if bytes > VALUES_BYTES_MAX {
+                    if bytes >= VALUES_BYTES_MAX {
                         break;
                     }
                 }

@@ -13,6 +13,7 @@ mod doubt;
 mod gone_back;
 mod holds;
 mod joins;
+mod lengths;
 mod links;
 mod moved;
 mod near;

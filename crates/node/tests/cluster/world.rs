@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use clock::{LadderLimits, Reading, Status};
 use node::cluster::{
-    ClusterOptions, Founding, Input, LogLimits, Member, Message, NodeId, Opening, Outputs, Record, RecordNumber,
-    TICK_NS, VERSION_MAX, VERSION_MIN,
+    ClusterOptions, Founding, Input, LogLimits, MESSAGE_BYTES_MAX, Member, Message, NodeId, Opening, Outputs, Record,
+    RecordNumber, TICK_NS, VERSION_MAX, VERSION_MIN,
 };
 use node::{NodeOptions, RangeId, Sabotage};
 use protocol::door::Frame;
@@ -471,6 +471,7 @@ impl World {
         let durable = machine.log.last().map_or(RecordNumber(0), |record| record.number);
         let mut now = Vec::new();
         for outgoing in out.messages {
+            assert!(outgoing.message.bytes.len() <= MESSAGE_BYTES_MAX, "a message that can never be sent");
             match outgoing.after {
                 Some(after) if after > durable => machine.held.push((after, outgoing.message)),
                 _ => now.push(outgoing.message),

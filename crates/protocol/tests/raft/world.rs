@@ -249,6 +249,7 @@ impl World {
             if let Some(bulk) = envelope.take_bulk() {
                 self.send(bulk);
             }
+            envelope.take_excess().into_iter().for_each(|envelope| self.send(envelope));
             if !envelope.is_empty() {
                 self.send(envelope);
             }

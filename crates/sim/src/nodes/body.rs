@@ -7,7 +7,8 @@ use crate::machine::{Engine, Failure};
 use bytes::Bytes;
 use clock::{Level, Reading, Reason, Timestamp};
 use node::cluster::{
-    Class as NodeClass, Input as Told, Member, Message, NodeId, Outgoing, Outputs, Record, RecordNumber,
+    Class as NodeClass, Input as Told, MESSAGE_BYTES_MAX, Member, Message, NodeId, Outgoing, Outputs, Record,
+    RecordNumber,
 };
 use parking_lot::Mutex;
 use protocol::txn::RangeId;
@@ -217,6 +218,9 @@ impl Body {
         self.waiting.extend(out.records);
         self.append(place)?;
         for Outgoing { message, after } in out.messages {
+            if message.bytes.len() > MESSAGE_BYTES_MAX {
+                return Err(Failure(format!("a message of {} bytes can never be sent", message.bytes.len())));
+            }
             match after.filter(|after| *after > self.durable) {
                 Some(after) => self.held.push((after, message)),
                 None => send(place, &message),

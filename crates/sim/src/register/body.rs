@@ -514,6 +514,9 @@ fn send(system: &Registers, place: &mut Place<'_, Talk>, mut envelope: Envelope)
     if let Some(bulk) = envelope.take_bulk() {
         place.act(Act::Send(to, Class::Bulk, bulk.encode().into()));
     }
+    for envelope in envelope.take_excess() {
+        place.act(Act::Send(to, Class::Normal, envelope.encode().into()));
+    }
     if !envelope.is_empty() {
         place.act(Act::Send(to, Class::Normal, envelope.encode().into()));
     }

@@ -51,6 +51,8 @@ pub(super) struct Active {
     pub(super) savepoints: Vec<Savepoint>,
     /// READ COMMITTED: before its first statement.
     pub(super) beginning: Option<u32>,
+    /// READ COMMITTED: after its last statement, or at its last savepoint, where nothing has been done since but Parse, Bind and Describe.
+    pub(super) between: Option<u32>,
     /// Statements that have run in it.
     pub(super) statements: u64,
     /// None of them has read or written: the next one may begin at the present (decision 92).
@@ -462,6 +464,7 @@ impl Session {
             snapshot_us: self.db.kv.monotonic_us(),
             savepoints: Vec::new(),
             beginning,
+            between: None,
             statements: 0,
             untouched: true,
             settings: None,
@@ -506,7 +509,7 @@ impl Session {
             (active.txn, active.view, active.catalog) = (fresh.txn, fresh.view, fresh.catalog);
             (active.number, active.looked_at, active.relied) = (fresh.number, fresh.looked_at, Vec::new());
             (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
-            (active.as_of, active.beginning) = (fresh.as_of, fresh.beginning);
+            (active.as_of, active.beginning, active.between) = (fresh.as_of, fresh.beginning, None);
             active.isolation = fresh.isolation;
             (active.unreached, active.presumed) = (fresh.unreached, false);
         }

@@ -220,6 +220,7 @@ impl Session {
         let savepoint = Savepoint { name, mark, settings, fresh, constraints, claims, advisory, own, read_only };
         if let Some(active) = self.active.as_mut() {
             active.savepoints.push(savepoint);
+            active.between = active.beginning.map(|_| mark);
         }
         tag("SAVEPOINT")
     }
@@ -299,6 +300,7 @@ impl Session {
             t.rollback_to(mark);
         });
         active.forget_relied();
+        active.between = active.beginning.map(|_| mark);
         let wait = match Arc::ptr_eq(&own, &active.own) {
             true => Wait::Never,
             false => Wait::Hasty,

@@ -41,6 +41,18 @@ pub(super) enum Outcome {
     CopyIn,
 }
 
+/// Whether a command reads, locks and writes nothing itself: what comes next may be repeated from where the last statement ended, or from a savepoint that it names.
+fn leaves_marks(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Savepoint(_)
+            | Command::Release(_)
+            | Command::RollbackTo(_)
+            | Command::Set { .. }
+            | Command::Show { .. }
+    )
+}
+
 /// So often a READ COMMITTED statement is tried before its transaction begins anew.
 const KEPT_ATTEMPTS: usize = 5;
 
@@ -92,7 +104,12 @@ impl Session {
                 self.refuse_in_failed_block()?;
                 self.run_retrying(portal, how, out)
             }
-            Some(command) => self.run_control(command, portal, how, out),
+            Some(command) => {
+                if let Some(active) = self.active.as_mut().filter(|_| !leaves_marks(command)) {
+                    active.between = None;
+                }
+                self.run_control(command, portal, how, out)
+            }
             None => Ok(Outcome::Tag(String::new())),
         }
     }
@@ -184,10 +201,22 @@ impl Session {
         }
     }
 
-    /// READ COMMITTED repeats a statement inside its transaction, with a new snapshot.
-    fn statement_savepoint(&self, wanted: bool) -> Option<u32> {
-        let active = self.active.as_ref()?;
-        (wanted && active.isolation == Isolation::ReadCommitted).then(|| active.txn.with(|t| t.savepoint()))
+    /// READ COMMITTED repeats a statement inside its transaction, with a new snapshot, and forgets what it relied on; what Bind relied on for it, too,
+    /// which came before it ran: so the mark of where the last statement ended is taken, if there is one.
+    fn statement_savepoint(&mut self, wanted: bool) -> Option<u32> {
+        let active = self.active.as_mut()?;
+        let between = active.between.take();
+        (wanted && active.isolation == Isolation::ReadCommitted)
+            .then(|| between.unwrap_or_else(|| active.txn.with(|t| t.savepoint())))
+    }
+
+    /// A statement has run. Where it has ended, and others may follow, the next one is repeated from here at READ COMMITTED.
+    fn has_run(&mut self, others_follow: bool) {
+        let Some(active) = self.active.as_mut() else { return };
+        active.statements += 1;
+        active.written_by = self.backend.relied.mark();
+        active.between = (others_follow && active.isolation == Isolation::ReadCommitted && active.as_of.is_none())
+            .then(|| active.txn.with(|t| t.savepoint()));
     }
 
     /// READ COMMITTED: the mark before the transaction's first statement, unless it has come to its end. Repeated from there it keeps
@@ -243,10 +272,8 @@ impl Session {
             self.confirm_catalog()?;
             prepared.confirm();
         }
-        if let Some(active) = self.active.as_mut() {
-            active.statements += 1;
-            active.written_by = self.backend.relied.mark();
-        }
+        // The rows of COPY come yet.
+        self.has_run(!commit && !matches!(outcome, Outcome::CopyIn));
         if commit && !matches!(outcome, Outcome::Suspended | Outcome::CopyIn) {
             // What still holds the snapshot goes before it does.
             portal.state = PortalState::Done;

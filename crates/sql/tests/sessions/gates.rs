@@ -5,7 +5,7 @@
 use super::exclusive::is_gated;
 use super::online::{Chance, Meddled, fill};
 use super::waits::{FILLED, KEY_WAITS, LOCK_WAITS, until, until_state};
-use super::{open, run, session, state_of};
+use super::{Rows, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -280,5 +280,55 @@ fn waits_at_a_gate_end_by_their_time() {
         (a, state) = changing.join().expect("the change");
         assert_eq!(state, expected);
         run(&mut other, "COMMIT");
+    }
+}
+
+/// What stands between two statements of a block.
+const THEN: [&str; 6] = [
+    "",
+    "SAVEPOINT s",
+    "SAVEPOINT s; SELECT 1",
+    "SAVEPOINT s; RELEASE s",
+    "SAVEPOINT s; INSERT INTO c VALUES (2); ROLLBACK TO s",
+    "SET LOCAL work_mem = '8MB'; SHOW work_mem",
+];
+
+/// A driver binds before it executes. What Bind has relied on is not what the repetition behind the gate goes by.
+#[test]
+fn what_is_bound_before_a_gate_runs_behind_it() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut holding) = (session(&db), session(&db));
+    fill(&mut a);
+    run(&mut a, "CREATE TABLE c (u int)");
+    let begin = "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO c VALUES (1)";
+    for (round, then) in THEN.into_iter().enumerate() {
+        let mut block = session(&db);
+        run(&mut block, &format!("{begin}; {then}"));
+        // With the token in its hands the change waits for this lock.
+        run(&mut holding, "SELECT pg_advisory_lock(7)");
+        let change = format!(
+            "ALTER TABLE t ADD COLUMN r{round} bool DEFAULT (random() > 2 OR pg_advisory_lock_shared(7) IS NULL)"
+        );
+        let changing = thread::spawn(move || {
+            let state = state_of(&mut a, &change);
+            (a, state)
+        });
+        until(&mut holding, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted", "1");
+        block.parse("", "UPDATE t SET v = $1 WHERE id = 6", &[]).expect("Parse");
+        block.bind("", "", &[Some(b"60")], &[], &[]).expect("Bind");
+        let executing = thread::spawn(move || {
+            let done = block.execute("", 0, true, &mut Rows::default()).and_then(|_| block.sync());
+            (done.map_err(|e| e.to_string()), state_of(&mut block, "COMMIT"))
+        });
+        until(&mut holding, KEY_WAITS, "2");
+        run(&mut holding, "SELECT pg_advisory_unlock(7)");
+        assert_eq!(executing.join().expect("a writer"), (Ok(()), "00000".into()), "{then}");
+        let state;
+        (a, state) = changing.join().expect("the change");
+        assert_eq!(state, "00000", "{then}");
+        run(&mut a, "SELECT pg_advisory_unlock_all()");
+        let found = run(&mut a, &format!("SELECT (SELECT count(*) FROM c), r{round}, v FROM t WHERE id = 6"));
+        assert_eq!(found, [format!("{}|f|60", round + 1)]);
+        run(&mut a, "UPDATE t SET v = 6 WHERE id = 6");
     }
 }

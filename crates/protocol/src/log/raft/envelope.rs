@@ -10,6 +10,8 @@ use bytes::Bytes;
 use clock::Timestamp;
 
 const VERSION: u8 = 1;
+/// Bytes of letters in one envelope that leaves, about, or one letter.
+pub const ENVELOPE_BYTES_MAX: usize = 4 << 20;
 /// Terms and places beyond this are nobody's: sums of them cannot overflow.
 const NUMBER_MAX: u64 = 1 << 62;
 
@@ -85,6 +87,37 @@ impl Envelope {
         let bulky = |part: &mut Part| matches!(part, Part::Chunk { .. });
         let parts: Vec<Part> = self.parts.extract_if(.., bulky).collect();
         (!parts.is_empty()).then(|| Envelope { parts, ..Envelope::new(self.from, self.to) })
+    }
+
+    /// Takes out the letters that make it large, in their order, an envelope for each [`ENVELOPE_BYTES_MAX`] of them: a follower that is far behind is sent tens of appends in one step,
+    /// and all that is for its store, promises and heartbeats of other groups too, would be lost with what is too long to be sent. Letters may be lost and overtaken anyway.
+    pub fn take_excess(&mut self) -> Vec<Envelope> {
+        let mut bytes = 0;
+        let fitting = self.letters.iter().take_while(|letter| {
+            bytes += letter.bytes();
+            bytes <= ENVELOPE_BYTES_MAX
+        });
+        // One that is longer by itself goes alone.
+        let kept = fitting.count().max(1);
+        let mut excess = Vec::<Envelope>::new();
+        if self.letters.len() <= kept {
+            return excess;
+        }
+        let mut bytes = 0;
+        for letter in self.letters.drain(kept..) {
+            let more = letter.bytes();
+            match excess.last_mut().filter(|_| bytes + more <= ENVELOPE_BYTES_MAX) {
+                Some(last) => {
+                    bytes += more;
+                    last.letters.push(letter);
+                }
+                None => {
+                    bytes = more;
+                    excess.push(Envelope { letters: vec![letter], ..Envelope::new(self.from, self.to) });
+                }
+            }
+        }
+        excess
     }
 
     /// Whether there is nothing in it (any more).

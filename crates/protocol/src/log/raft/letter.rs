@@ -9,6 +9,10 @@ use bytes::Bytes;
 use clock::Timestamp;
 use raft::eraftpb::{Message, MessageType};
 
+/// What a letter takes without entries, about, and an entry without its payload.
+const LETTER_BYTES: usize = 64;
+const ENTRY_BYTES: usize = 16;
+
 /// What a voter may have supported in a group: goes with its vote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
@@ -65,6 +69,12 @@ impl Letter {
             sleep: false,
             word: 0,
         }
+    }
+
+    /// Bytes as it travels, about.
+    pub fn bytes(&self) -> usize {
+        let entries = self.message.entries.iter().map(|entry| entry.data.len() + entry.context.len() + ENTRY_BYTES);
+        LETTER_BYTES + entries.sum::<usize>()
     }
 }
 
