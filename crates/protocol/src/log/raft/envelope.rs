@@ -89,32 +89,25 @@ impl Envelope {
         (!parts.is_empty()).then(|| Envelope { parts, ..Envelope::new(self.from, self.to) })
     }
 
-    /// Takes out the letters that make it large, in their order, an envelope for each [`ENVELOPE_BYTES_MAX`] of them: a follower that is far behind is sent tens of appends in one step,
-    /// and all that is for its store, promises and heartbeats of other groups too, would be lost with what is too long to be sent. Letters may be lost and overtaken anyway.
+    /// Takes out the letters that make it large, in their order, an envelope for each [`ENVELOPE_BYTES_MAX`] of them: a follower that is far behind is sent tens of appends in one step
+    /// (which the library joins to one), and all that is for its store, promises and heartbeats of other groups too, would be lost with what is too long to be sent. Letters
+    /// may be lost and overtaken anyway.
     pub fn take_excess(&mut self) -> Vec<Envelope> {
-        let mut bytes = 0;
-        let fitting = self.letters.iter().take_while(|letter| {
-            bytes += letter.bytes();
-            bytes <= ENVELOPE_BYTES_MAX
-        });
-        // One that is longer by itself goes alone.
-        let kept = fitting.count().max(1);
         let mut excess = Vec::<Envelope>::new();
-        if self.letters.len() <= kept {
+        if self.letters.iter().map(Letter::bytes).sum::<usize>() <= ENVELOPE_BYTES_MAX {
             return excess;
         }
+        let letters = std::mem::take(&mut self.letters);
         let mut bytes = 0;
-        for letter in self.letters.drain(kept..) {
-            let more = letter.bytes();
-            match excess.last_mut().filter(|_| bytes + more <= ENVELOPE_BYTES_MAX) {
-                Some(last) => {
-                    bytes += more;
-                    last.letters.push(letter);
-                }
-                None => {
-                    bytes = more;
-                    excess.push(Envelope { letters: vec![letter], ..Envelope::new(self.from, self.to) });
-                }
+        for letter in letters.into_iter().flat_map(|letter| letter.pieces(ENVELOPE_BYTES_MAX)) {
+            bytes += letter.bytes();
+            let last = excess.last_mut().unwrap_or(self);
+            // One that is longer by itself goes alone.
+            if bytes <= ENVELOPE_BYTES_MAX || last.letters.is_empty() {
+                last.letters.push(letter);
+            } else {
+                bytes = letter.bytes();
+                excess.push(Envelope { letters: vec![letter], ..Envelope::new(self.from, self.to) });
             }
         }
         excess

@@ -7,7 +7,7 @@ use super::options::MEMBERS_MAX;
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
-use raft::eraftpb::{Message, MessageType};
+use raft::eraftpb::{Entry, Message, MessageType};
 
 /// What a letter takes without entries, about, and an entry without its payload.
 const LETTER_BYTES: usize = 64;
@@ -73,9 +73,36 @@ impl Letter {
 
     /// Bytes as it travels, about.
     pub fn bytes(&self) -> usize {
-        let entries = self.message.entries.iter().map(|entry| entry.data.len() + entry.context.len() + ENTRY_BYTES);
-        LETTER_BYTES + entries.sum::<usize>()
+        LETTER_BYTES + self.message.entries.iter().map(entry_bytes).sum::<usize>()
     }
+
+    /// In letters that each have at most so many bytes, or one entry: an append of many entries is the same as one of the first of them, and then one of the others.
+    pub fn pieces(mut self, bytes_max: usize) -> Vec<Letter> {
+        if self.bytes() <= bytes_max || self.message.msg_type != MessageType::MsgAppend {
+            return vec![self];
+        }
+        let entries = self.message.take_entries();
+        let (head, mut bytes) = (self, LETTER_BYTES);
+        let mut pieces = vec![head.clone()];
+        for entry in entries {
+            bytes += entry_bytes(&entry);
+            let full = pieces.last().and_then(|last| last.message.entries.last()).filter(|_| bytes > bytes_max);
+            if let Some(before) = full {
+                let mut next = head.clone();
+                (next.message.index, next.message.log_term) = (before.index, before.term);
+                bytes = LETTER_BYTES + entry_bytes(&entry);
+                pieces.push(next);
+            }
+            if let Some(last) = pieces.last_mut() {
+                last.message.entries.push(entry);
+            }
+        }
+        pieces
+    }
+}
+
+fn entry_bytes(entry: &Entry) -> usize {
+    ENTRY_BYTES + entry.data.len() + entry.context.len()
 }
 
 /// The library's messages that travel, and nothing else.
@@ -167,5 +194,39 @@ impl Letter {
             }
         };
         Ok(Letter { group, message: m, accepted, closed, closed_index, ends, sleep: flags & 2 != 0, word })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn append(lens: &[usize]) -> Letter {
+        let mut message =
+            Message { msg_type: MessageType::MsgAppend, term: 7, log_term: 3, index: 10, ..Message::default() };
+        for (n, len) in lens.iter().enumerate() {
+            let entry =
+                Entry { index: 11 + n as u64, term: 4 + n as u64 / 2, data: vec![1; *len].into(), ..Entry::default() };
+            message.entries.push(entry);
+        }
+        Letter { closed_index: 9, ..Letter::new(GroupId(1), message) }
+    }
+
+    #[test]
+    fn pieces_follow_each_other() {
+        let whole = append(&[400, 10, 10, 900, 2000, 1, 1]);
+        let pieces = whole.clone().pieces(1000);
+        assert_eq!(pieces.iter().map(|piece| piece.message.entries.len()).collect::<Vec<_>>(), [3, 1, 1, 2]);
+        let (mut index, mut term) = (10, 3);
+        for piece in &pieces {
+            assert_eq!((piece.message.index, piece.message.log_term, piece.closed_index), (index, term, 9));
+            assert!(piece.bytes() <= 1000 || piece.message.entries.len() == 1);
+            let last = piece.message.entries.last().expect("an entry");
+            (index, term) = (last.index, last.term);
+        }
+        let joined = pieces.iter().flat_map(|piece| piece.message.entries.iter().cloned());
+        assert!(joined.eq(whole.message.entries.iter().cloned()));
+        assert_eq!(append(&[400, 10]).pieces(1000), [append(&[400, 10])]);
+        assert_eq!(append(&[]).pieces(1), [append(&[])]);
     }
 }
