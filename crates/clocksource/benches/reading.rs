@@ -8,7 +8,7 @@
 
 use clock::{HybridClock, Interval, Status, Timestamp};
 use clocksource::chrony::{Chrony, ChronyAddress};
-use clocksource::{Clock, ClockSource, Measurement, Moment, Probe, ProbeError, Spec};
+use clocksource::{Clock, ClockSource, Measurement, Memory, Moment, Probe, ProbeError, Spec};
 use std::hint::black_box;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Instant;
@@ -36,6 +36,7 @@ impl Probe for Steady {
             max_drift_ppb: 50_000,
             steady_ppb: Some(0),
             follows_slews: self.0,
+            remembers: Memory::Unstepped,
             status: Status::Synchronized,
             leap: Default::default(),
             detail: String::new(),

@@ -281,6 +281,7 @@ mod tests {
                 max_drift_ppb: 50_000,
                 steady_ppb: None,
                 follows_slews: false,
+                remembers: crate::Memory::Unstepped,
                 status: Status::Synchronized,
                 leap: Leap::None,
                 detail: String::new(),

@@ -9,9 +9,11 @@
 //!
 //! **Caveats.** The daemon decides what it counts into `maxerror`. chronyd leaves out a correction that it is still slewing; its own
 //! source (`chrony`) has it. The kernel does not say when it last heard from the daemon: its error shrinks then, which is how it shows, and a
-//! dead daemon shows by growth alone.
+//! dead daemon shows by growth alone. Nor does it say what the daemon estimates from: after a step it is taken to go by the samples of its last 64 news,
+//! as chronyd's may.
 
 use crate::measurement::{Leap, Measurement, Probe, ProbeError};
+use crate::memory::{Memory, SAMPLES_MAX};
 use crate::moment::Moment;
 use crate::news::News;
 use clock::{Interval, Status};
@@ -149,6 +151,7 @@ impl KernelTime {
             steady_ppb: Some(steering_ppb),
             // Whoever begins to slew does not tell the kernel where to, and how far.
             follows_slews: false,
+            remembers: Memory::News(SAMPLES_MAX),
             status: Status::Synchronized,
             leap: self.leap(),
             detail: format!("adjtimex: maximum error {} us, offset {} ns", self.maxerror_us, offset_ns),

@@ -1,6 +1,7 @@
 //! What a source answers when it is asked, and the trait by which it is asked.
 
 use crate::anchor::{Anchor, Bare};
+use crate::memory::Memory;
 use crate::moment::Moment;
 use crate::tracker::Event;
 use clock::{Interval, Status};
@@ -38,6 +39,8 @@ pub struct Measurement {
     /// The interval lies around the system clock, and its source tells what remains to be slewed: a slew leads the clock to true time, and
     /// the interval may move with it. Others float, whatever the system clock shows: a slew would carry them away.
     pub follows_slews: bool,
+    /// How far back it goes: what it says after a step of the system clock is not believed alone while it still has samples from before.
+    pub remembers: Memory,
     /// The source's word on itself.
     pub status: Status,
     /// An announced leap second.
@@ -196,6 +199,7 @@ mod tests {
             max_drift_ppb: 50_000,
             steady_ppb: Some(0),
             follows_slews: true,
+            remembers: Memory::Unstepped,
             status: Status::Synchronized,
             leap: Leap::None,
             detail: String::new(),

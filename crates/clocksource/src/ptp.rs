@@ -13,6 +13,7 @@
 
 use crate::kernel::KernelTime;
 use crate::measurement::{Measurement, Probe, ProbeError};
+use crate::memory::Memory;
 use crate::moment::{self, Moment};
 use clock::{Interval, Status};
 use std::fs::File;
@@ -156,6 +157,7 @@ impl Probe for Ptp {
             max_drift_ppb: self.max_drift_ppb,
             steady_ppb: None,
             follows_slews: false,
+            remembers: Memory::Unstepped,
             status: Status::Synchronized,
             leap: KernelTime::announced_leap(),
             detail: format!(

@@ -9,7 +9,7 @@
 //! | --- | --- | --- |
 //! | all is well | a measurement | its interval, growing at the drift rate |
 //! | the daemon died or lost its reference | an error, or status FreeRunning | the last anchor, growing on, FreeRunning |
-//! | the clock was stepped | `realtime - boottime` moved | the last anchor (it does not depend on realtime), FreeRunning, until the source has heard from its reference again and what it says then meets that anchor; covered for a while longer |
+//! | the clock was stepped | `realtime - boottime` moved | the last anchor (it does not depend on realtime), FreeRunning, until the source has heard from its reference again and what it says then meets that anchor; covered until the source has forgotten what was before |
 //! | the clock is slewed, perhaps by a daemon that was killed meanwhile | the steering is not the one that the source wants in the long run | while the source answers, an anchor that opens as fast as the slew may lead it away; from the first poll without it, one over the bare oscillator |
 //! | the machine was suspended | `boottime - monotonic` moved | Disrupted until the source has heard from its reference again |
 //! | the hypervisor moved the machine | its VMClock marker changed | Disrupted until the source has heard from its reference again |
@@ -23,21 +23,24 @@
 //! 3. Without a measurement for [`VOID_AFTER_NS`] the reading is void.
 //! 4. Lines over the boot-time clock are published only while that may move with the system clock: around a clock that its daemon
 //!    leads to true time, right after the daemon said so. All others lie over the bare oscillator, which nobody slews.
-//! 5. For [`Tracker::CONSISTENT_AFTER`] news after a step the anchor from before it is covered too: a source that is asked about a clock which
-//!    somebody set behind its back mixes old samples with new ones. Where that anchor is lost (void, or the machine slept), is not believed itself, or there never was one, the
+//! 5. After a step the anchor from before it is covered too, for [`Tracker::CONSISTENT_AFTER`] news in a row that have nothing from before it
+//!    ([`Memory`]): a source that is asked about a clock which somebody set behind its back mixes old samples with new ones, and its bound does not
+//!    know. That anchor lies over the bare oscillator and is as true as it was; what the mixing source said meanwhile is not kept. Where it is lost (void, or the machine slept), is not believed itself, or there never was one, the
 //!    source must be consistent for as long instead; not one that had just said that it knows nothing.
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
 //! A step, the daemon's next look at its reference and the slew that follows may all come before the poller has woken up, which takes it some
 //! microseconds, or milliseconds on a busy machine: so long readings may be off by what the slew made of it, a twelfth of that.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
-//! A source that does not say when it heard from its reference (ClockBound) may go by what it knew before a step that is smaller than the
-//! bound for longer than invariant 5 covers.
+//! A source that does not say how far back it goes is taken to keep what chronyd keeps (`kernel`) or what AWS has its chronyd keep (ClockBound 2).
+//! A machine that was frozen, moved or asleep may leave its daemon with such a mixture, too. There is no anchor then that could be covered, and the
+//! count of news alone, or their first, decides.
 //! Between waking up and the first poll after it (at most one poll interval) a sleep that ended within
 //! [`crate::anchor::LOOK_AFTER_NS`] of the last poll goes unnoticed; others the reader sees by itself.
 
 use crate::anchor::{Anchor, Bare, LOOK_AFTER_NS};
 use crate::measurement::{Leap, Measurement, ProbeError};
+use crate::memory::Step;
 use crate::moment::Moment;
 use clock::{Interval, Status};
 use std::fmt;
@@ -146,8 +149,12 @@ pub struct Tracker {
     slept: bool,
     /// News of the reference that must still be consistent before the source is believed again.
     on_probation: u32,
-    /// News of the reference until which the anchor from before a step is covered.
+    /// News of the reference until which the anchor from before a step is covered...
     covering: u32,
+    /// ...which is this one.
+    before: Option<Anchor>,
+    /// The step that those news, and the ones on probation, must have nothing from before of.
+    step: Option<Step>,
     /// During that time the source contradicts the anchor.
     disputed: bool,
     /// The source was there, and had nothing to tell: there is nothing from before a step that it could mix with what it hears next.
@@ -156,6 +163,8 @@ pub struct Tracker {
     updated_ns: u64,
     /// For the simulator's control: invariant 5 is broken.
     skip_cover: bool,
+    /// For a test's control: invariant 5 is broken, more subtly.
+    skip_memory: bool,
     /// It was told that the steering is not known.
     told_blind: bool,
     leap: Option<Announced>,
@@ -183,7 +192,7 @@ struct Announced {
 
 impl Tracker {
     /// Consecutive news of its reference that must meet each other before a source that contradicted itself is believed again, and
-    /// after a step before it is believed alone.
+    /// after a step, with nothing from before it, before it is believed alone.
     pub const CONSISTENT_AFTER: u32 = 8;
 
     /// Takes the outcome of one poll at `moment`; gives the anchor to publish, and says what happened.
@@ -225,6 +234,12 @@ impl Tracker {
     #[doc(hidden)]
     pub fn set_skip_cover(&mut self, skip: bool) {
         self.skip_cover = skip;
+    }
+
+    /// A negative control: after a step all news count, also those of a source that still mixes.
+    #[doc(hidden)]
+    pub fn set_skip_memory(&mut self, skip: bool) {
+        self.skip_memory = skip;
     }
 
     /// Gives the anchor to publish if the clock was stepped since the last poll: the source has not been asked yet.
@@ -274,17 +289,24 @@ impl Tracker {
                 let mixes = !self.skip_cover && (self.anchor.is_some() || !self.is_blank);
                 // What is not believed itself can tell nothing of what comes after it.
                 let covers = mixes && self.anchor.is_some() && self.on_probation == 0;
+                // What the source made of an earlier step is not believed alone yet: then that step's anchor stays.
+                self.before = match self.before {
+                    _ if !covers => None,
+                    None => Some(self.go_bare(moment)),
+                    earlier => earlier,
+                };
                 self.covering = if covers { Self::CONSISTENT_AFTER } else { 0 };
                 if mixes && !covers {
                     self.on_probation = Self::CONSISTENT_AFTER;
                 }
+                self.step = mixes.then(|| Step::after(self.step, step, moment.boot_ns));
             }
         }
     }
 
     /// The kernel executed an announced leap second: the same instant now has another name.
     fn shift(&mut self, by: i64) {
-        if let Some(a) = &mut self.anchor {
+        for a in [&mut self.anchor, &mut self.before].into_iter().flatten() {
             a.at.earliest_ns = a.at.earliest_ns.saturating_add_signed(by);
             a.at.latest_ns = a.at.latest_ns.saturating_add_signed(by);
         }
@@ -294,10 +316,12 @@ impl Tracker {
     fn believe(&mut self, m: &Measurement, events: &mut Vec<Event>) -> Anchor {
         let is_news = m.updated_ns > self.updated_ns;
         self.updated_ns = self.updated_ns.max(m.updated_ns);
+        let has_forgotten = self.has_forgotten(m, is_news);
         let void = self.anchor.is_some_and(|anchor| m.moment.boot_ns > anchor.void_after_ns);
         if self.slept || void {
             // After the step there is nothing left that could tell whether the source mixes: only its own constancy.
             self.on_probation = self.on_probation.max(std::mem::take(&mut self.covering));
+            self.before = None;
         }
         let mut covered = m.interval;
         if let (Some(anchor), false) = (self.anchor, self.slept) {
@@ -315,8 +339,8 @@ impl Tracker {
                 }
                 events.push(Event::Contradiction(gap));
                 self.on_probation = Self::CONSISTENT_AFTER;
-            } else if self.covering > 0 {
-                covered = old.hull(m.interval);
+            } else if let Some(before) = self.before {
+                covered = before.interval(m.moment.boot_ns, m.moment.raw_ns).hull(m.interval);
             }
         }
         if let Some(a) = self.leap.filter(|a| m.interval.earliest_ns > a.at_ns.saturating_add(LEAP_AFTER_NS)) {
@@ -328,15 +352,31 @@ impl Tracker {
             }
         }
         (self.slept, self.disputed) = (false, false);
-        self.on_probation = self.on_probation.saturating_sub(is_news.into());
+        let counted = |left: u32| match (is_news, has_forgotten) {
+            (false, _) => left,
+            (true, true) => left.saturating_sub(1),
+            (true, false) => left.min(1) * Self::CONSISTENT_AFTER,
+        };
+        self.on_probation = counted(self.on_probation);
         let status = if self.on_probation > 0 { Status::Disrupted } else { Status::Synchronized };
         let covering = self.covering > 0;
-        self.covering = self.covering.saturating_sub(is_news.into());
+        self.covering = counted(self.covering);
+        self.before = self.before.filter(|_| self.covering > 0);
+        self.step = self.step.filter(|_| self.covering > 0 || self.on_probation > 0);
         self.hold(covered, status, m);
         match m.moment.steering_ppb {
             Some(_) if m.follows_slews && !covering => self.anchor.unwrap_or(Anchor::UNKNOWN),
             _ => self.go_bare(m.moment),
         }
+    }
+
+    /// Whether the source has nothing any more from before the last step.
+    fn has_forgotten(&mut self, m: &Measurement, is_news: bool) -> bool {
+        let Some(step) = &mut self.step else { return true };
+        if is_news {
+            step.count_news();
+        }
+        self.skip_memory || step.is_forgotten(m.remembers, Self::CONSISTENT_AFTER)
     }
 
     /// From now on by this measurement.

@@ -4,19 +4,22 @@
 
 use clock::Status;
 use clocksource::chrony::{Chrony, ChronyAddress};
-use clocksource::{Measurement, Probe};
+use clocksource::{Measurement, Memory, Probe};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What it says of itself, seconds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Says {
     /// Its last update, by the system clock.
     updated: f64,
     update_interval: f64,
     /// How often it asks its source, as a power of two.
     poll_log2: u16,
+    /// When it asked last, and from the first to the last of its samples; 0 where it has none.
+    sampled_s_ago: u32,
+    span_s: u32,
 }
 
 fn now() -> f64 {
@@ -35,6 +38,7 @@ fn reply(request: &[u8], says: Says) -> Vec<u8> {
     let number: u16 = match command {
         14 => 2,
         15 => 3,
+        34 => 6,
         _ => 5,
     };
     let mut r = vec![6, 2, 0, 0];
@@ -50,7 +54,15 @@ fn reply(request: &[u8], says: Says) -> Vec<u8> {
             r.extend(&address);
             // Poll interval, stratum, state (selected), mode, flags, reachability.
             [says.poll_log2, 2, 0, 0, 0, 0xff].iter().for_each(|word| r.extend(word.to_be_bytes()));
-            r.extend([0; 16]);
+            r.extend(says.sampled_s_ago.to_be_bytes());
+            r.extend([0; 12]);
+        }
+        34 => {
+            r.extend(0x0a00_0001u32.to_be_bytes());
+            r.extend(&address);
+            // Samples, runs, span.
+            [u32::from(says.span_s > 0) * 6, 3, says.span_s].iter().for_each(|word| r.extend(word.to_be_bytes()));
+            r.extend([0; 20]);
         }
         _ => {
             r.extend(0x0a00_0001u32.to_be_bytes());
@@ -96,7 +108,7 @@ fn measure(chrony: &mut Chrony) -> Measurement {
 /// After `iburst` the updates were two seconds apart; from then on the daemon asks every 64 s, and there is nothing wrong with that.
 #[test]
 fn a_daemon_that_asks_less_often_after_its_burst_is_not_lost() {
-    let minutes = |poll_log2| Says { updated: now() - 200.0, update_interval: 2.0, poll_log2 };
+    let minutes = |poll_log2| Says { updated: now() - 200.0, update_interval: 2.0, poll_log2, ..Says::default() };
     for (poll_log2, status) in [(6, Status::Synchronized), (10, Status::Synchronized), (1, Status::FreeRunning)] {
         let (address, _) = daemon(minutes(poll_log2));
         let m = measure(&mut Chrony::new(ChronyAddress::Udp(address), 50_000));
@@ -108,7 +120,7 @@ fn a_daemon_that_asks_less_often_after_its_burst_is_not_lost() {
 /// Whatever the system clock makes of its date: a report is dated by when it was seen to change.
 #[test]
 fn a_report_is_as_old_as_it_has_been_repeated() {
-    let first = Says { updated: now() - 30.0, update_interval: 16.0, poll_log2: 4 };
+    let first = Says { updated: now() - 30.0, update_interval: 16.0, poll_log2: 4, ..Says::default() };
     let (address, says) = daemon(first);
     let mut chrony = Chrony::new(ChronyAddress::Udp(address), 50_000);
     let (old, again) = (measure(&mut chrony), measure(&mut chrony));
@@ -120,4 +132,29 @@ fn a_report_is_as_old_as_it_has_been_repeated() {
     let elapsed_ns = new.moment.boot_ns - again.moment.boot_ns;
     assert!(new.interval.error_ns() < 1_000_000 + elapsed_ns, "it is not an hour old: {new:?}");
     assert_eq!(measure(&mut chrony).updated_ns, new.updated_ns);
+}
+
+/// What it estimates from is as old as its oldest sample, and where it does not say how old that is, it may be the oldest of 64.
+#[test]
+fn a_daemon_says_how_far_back_it_goes() {
+    let first = Says { updated: now() - 2.0, update_interval: 1.0, poll_log2: 0, ..Says::default() };
+    let (address, says) = daemon(first);
+    let mut chrony = Chrony::new(ChronyAddress::Udp(address), 50_000);
+    assert_eq!(measure(&mut chrony).remembers, Memory::News(64), "no samples");
+    let update = |sampled_s_ago, span_s| Says { updated: now(), sampled_s_ago, span_s, ..first };
+    *says.lock().unwrap() = update(1, 5);
+    let m = measure(&mut chrony);
+    assert_eq!(m.remembers, Memory::Since(m.moment.boot_ns - 8_000_000_000), "and two for what is rounded");
+    let again = measure(&mut chrony);
+    assert_eq!((again.updated_ns, again.remembers), (m.updated_ns, m.remembers), "asked once for a report");
+    // Set back, the clock shows the span as less than nothing.
+    *says.lock().unwrap() = update(1, -8i32 as u32);
+    assert_eq!(measure(&mut chrony).remembers, Memory::Since(0));
+    // After as many reports as it may keep samples, and eight, nobody need know; each question is one more for which a step may have to wait.
+    for _ in 4..=72 {
+        *says.lock().unwrap() = update(1, 5);
+        assert!(matches!(measure(&mut chrony).remembers, Memory::Since(_)));
+    }
+    *says.lock().unwrap() = update(1, 5);
+    assert_eq!(measure(&mut chrony).remembers, Memory::News(64));
 }

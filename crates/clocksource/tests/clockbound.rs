@@ -2,7 +2,9 @@
 
 use clock::{Interval, Status};
 use clocksource::clockbound::{ClockBound, GRACE_NS, GRACE_V3_NS, Segment};
-use clocksource::{Clock, ClockSource, Event, KernelTime, Leap, Measurement, Moment, Probe, ProbeError, VmClock};
+use clocksource::{
+    Clock, ClockSource, Event, KernelTime, Leap, Measurement, Memory, Moment, Probe, ProbeError, VmClock,
+};
 use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -298,6 +300,7 @@ impl Probe for Steady {
             max_drift_ppb: 0,
             steady_ppb: Some(0),
             follows_slews: true,
+            remembers: Memory::Unstepped,
             status: Status::Synchronized,
             leap: Leap::None,
             detail: String::new(),

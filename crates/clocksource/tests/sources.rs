@@ -5,7 +5,7 @@
 use clock::{Interval, Status};
 use clocksource::auto::{Auto, Candidate, FAILURES_MAX};
 use clocksource::chrony::{Chrony, ChronyAddress, Tracking};
-use clocksource::{Clock, ClockSource, Event, Leap, Measurement, Moment, Probe, ProbeError};
+use clocksource::{Clock, ClockSource, Event, Leap, Measurement, Memory, Moment, Probe, ProbeError};
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -106,6 +106,7 @@ impl Probe for Fake {
             max_drift_ppb: 0,
             steady_ppb: Some(0),
             follows_slews: true,
+            remembers: Memory::Unstepped,
             status: Status::Synchronized,
             leap: Leap::None,
             detail: String::new(),

@@ -1,7 +1,7 @@
 //! The tracker against a small world in which true time is known: what is published must contain it, or say that it is not sure.
 
 use clock::{Interval, Reading, Status};
-use clocksource::{Anchor, Event, Leap, Measurement, Moment, ProbeError, Tracker};
+use clocksource::{Anchor, Event, Leap, Measurement, Memory, Moment, ProbeError, Tracker};
 
 const S: i64 = 1_000_000_000;
 const MS: i64 = 1_000_000;
@@ -19,6 +19,7 @@ struct World {
     steady: i64,
     updated: i64,
     follows: bool,
+    remembers: Memory,
     leap: Leap,
     tracker: Tracker,
     events: Vec<Event>,
@@ -38,6 +39,7 @@ impl World {
             steady: 0,
             updated: 500 * S,
             follows: true,
+            remembers: Memory::Unstepped,
             leap: Leap::None,
             tracker,
             events,
@@ -85,6 +87,7 @@ impl World {
             max_drift_ppb: 50_000,
             steady_ppb: Some(self.steady),
             follows_slews: self.follows,
+            remembers: self.remembers,
             status,
             leap: self.leap,
             detail: "test".into(),
@@ -275,6 +278,63 @@ fn after_a_step_the_news_of_a_source_that_mixes_are_not_believed_alone() {
     w.pass(S / 4, 0);
     assert_eq!(w.poll(MS, true).status, Status::Synchronized);
     w.assert_contains();
+}
+
+/// Its bound does not say that it mixes, and it may go on for long: as long as it keeps samples. What it said meanwhile is not kept.
+#[test]
+fn after_a_step_the_anchor_from_before_is_covered_until_the_source_has_forgotten() {
+    let wrong = 3 * MS;
+    let quiet = |w: &mut World| {
+        w.poll(MS / 10, true);
+        w.pass(S, 0);
+        w.real -= wrong;
+        w.poll_fails();
+    };
+    // It says how far back it goes: the samples of a clock that was set back look younger by that.
+    let mut w = World::at(NOON);
+    quiet(&mut w);
+    let stepped = w.boot;
+    let hear = |w: &mut World, off: i64, oldest: i64| {
+        w.pass(S, 0);
+        (w.updated, w.remembers) = (w.boot, Memory::Since(oldest as u64));
+        w.poll_as(w.truth - off, 4 * MS, Status::Synchronized)
+    };
+    for news in 0..40 {
+        hear(&mut w, wrong, stepped + wrong - news % 2);
+        w.assert_contains();
+        assert!(w.read().interval.error_ns() < 5 * MS as u64, "what it said before does not add up");
+    }
+    for _ in 1..Tracker::CONSISTENT_AFTER {
+        hear(&mut w, 4 * MS, stepped + wrong + 1);
+        w.assert_contains();
+    }
+    // One more report with something old in it, and it begins anew.
+    hear(&mut w, 4 * MS, stepped);
+    for _ in 0..Tracker::CONSISTENT_AFTER {
+        assert!(w.anchor.bare.is_some());
+        hear(&mut w, 4 * MS, stepped + wrong + 1);
+    }
+    hear(&mut w, 0, stepped + S);
+    assert_eq!(w.anchor.bare, None, "in the end it is believed alone");
+
+    // It does not say: as many news as it may keep, counted from the last step.
+    let mut w = World::at(NOON);
+    quiet(&mut w);
+    w.remembers = Memory::News(64);
+    for covered in [30, 64] {
+        for _ in 0..covered {
+            w.pass(S, 0);
+            w.updated = w.boot;
+            w.poll_as(w.truth - wrong, 4 * MS, Status::Synchronized);
+            w.assert_contains();
+        }
+        w.real += i64::from(covered == 30) * MS;
+        if covered == 30 {
+            w.poll_fails();
+        }
+    }
+    w.pass(S, 0);
+    assert!(w.poll(MS / 10, true).interval.error_ns() < 2 * MS as u64 / 10 && w.anchor.bare.is_none());
 }
 
 /// A new process, which never heard of its source: that hung while the clock was set, and mixes. One that had said that it knows nothing has nothing to mix.

@@ -21,6 +21,8 @@
 //!    after a burst at the start), it is `FreeRunning`, whatever it says.
 //! 3. A chronyd that may be wrong by a second a second knows nothing.
 //! 4. A report is as old as it has been repeated, by the boot-time clock: chronyd dates it by the system clock, which may be set back.
+//! 5. With each report after a step goes how far back the samples reach that chronyd's line is laid through. It does not notice that the clock was set by less than
+//!    ten seconds, and its correction and dispersion are no bound until it has none from before that.
 //!
 //! **Caveats.** The bound is as good as the server's own: root delay and dispersion are summed up from there.
 //! The daemon answers in 20 to 60 µs; it is asked by the poller, never by a reader.
@@ -30,11 +32,13 @@ mod transport;
 mod wire;
 
 pub use transport::{Answered, ChronyAddress};
-pub use wire::{SourceReport, Tracking};
+pub use wire::{SourceReport, SourceStats, Tracking};
 
 use crate::measurement::{Leap, Measurement, Probe, ProbeError};
+use crate::memory::{Memory, SAMPLES_MAX};
 use crate::moment::Moment;
 use crate::news::News;
+use crate::tracker::Tracker;
 use clock::{Interval, Status};
 use transport::Transport;
 
@@ -49,6 +53,10 @@ const UPDATE_AGE_MIN_NS: u64 = 16_000_000_000;
 const LOCAL_REFERENCE: u32 = 0x7f7f_0101;
 /// No estimate over a socket is better than this (nanoseconds): the resolution of the fields and of the kernel clock.
 const ERROR_MIN_NS: f64 = 1_000.0;
+/// After so many reports since a step the tracker needs no word on how far back it goes: that it keeps no more samples is enough.
+const REPORTS_AFTER_STEP: u32 = SAMPLES_MAX + Tracker::CONSISTENT_AFTER;
+/// What the seconds since a sample and between two of them are rounded by, together (nanoseconds).
+const ROUNDED_NS: u64 = 2_000_000_000;
 /// A delay, dispersion or correction beyond this (seconds) is a broken answer, not a clock.
 const SANE_S: f64 = 1e6;
 /// A frequency beyond this (parts per million) is a broken answer: Linux steers by a tenth of it at most.
@@ -62,12 +70,26 @@ pub struct Chrony {
     news: News,
     /// How often it asks its sources (seconds), and the date of the report for which it was asked about that.
     asks_every_s: Option<(u64, f64)>,
+    /// How far back it goes, if it says ([`Memory::Since`]), and the date of the report after which it was asked.
+    oldest_ns: Option<(u64, Option<u64>)>,
+    /// At so many reports more it is asked for that.
+    reports_after_step: u32,
+    last: Option<Moment>,
 }
 
 impl Chrony {
     /// Asks the daemon at `address`; the local oscillator is taken to drift by at most `max_drift_ppb`.
     pub fn new(address: ChronyAddress, max_drift_ppb: u32) -> Self {
-        Chrony { transport: Transport::new(address), max_drift_ppb, news: News::default(), asks_every_s: None }
+        Chrony {
+            transport: Transport::new(address),
+            max_drift_ppb,
+            news: News::default(),
+            asks_every_s: None,
+            oldest_ns: None,
+            // It may have been set before this probe was there.
+            reports_after_step: REPORTS_AFTER_STEP,
+            last: None,
+        }
     }
     /// The daemon's tracking report.
     ///
@@ -88,13 +110,51 @@ impl Chrony {
             .map(|i| SourceReport::decode(&self.transport.ask(&wire::Request::Source(i))?).map_err(malformed))
             .collect()
     }
+    /// What it makes of the samples of its source of this number.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where it does not answer or the answer cannot be read.
+    pub fn source_stats(&mut self, index: u32) -> Result<SourceStats, ProbeError> {
+        SourceStats::decode(&self.transport.ask(&wire::Request::SourceStats(index))?).map_err(malformed)
+    }
+    /// How far back it goes, for [`Memory::Since`]; asked once for a report, and only while that counts: who waits for its answers does not
+    /// see steps.
+    fn oldest_ns(&mut self, updated_ns: u64, moment: &Moment) -> Option<u64> {
+        if self.last.replace(*moment).is_some_and(|last| moment.stepped_since(&last) != 0) {
+            self.reports_after_step = REPORTS_AFTER_STEP;
+        }
+        match self.oldest_ns {
+            Some((of, oldest_ns)) if of == updated_ns => oldest_ns,
+            _ if self.reports_after_step == 0 => None,
+            _ => {
+                self.reports_after_step -= 1;
+                let oldest_ns = self.ask_oldest_ns(moment);
+                self.oldest_ns = Some((updated_ns, oldest_ns));
+                oldest_ns
+            }
+        }
+    }
+    /// Nothing where it does not say of all sources that it goes by.
+    fn ask_oldest_ns(&mut self, moment: &Moment) -> Option<u64> {
+        let sources = self.sources().ok()?;
+        let in_use = (0..).zip(&sources).filter(|(_, source)| source.is_in_use());
+        let oldest_ns = |(index, source): (u32, &SourceReport)| {
+            let stats = self.source_stats(index).ok()?;
+            // The list may have changed meanwhile.
+            let is_its = stats.address.is_empty() || stats.address == source.address;
+            let age_s = u64::from(source.since_sample_s).saturating_add(stats.span_s.into());
+            let age_ns = age_s.saturating_mul(1_000_000_000).saturating_add(ROUNDED_NS);
+            (is_its && stats.samples > 0).then(|| moment.boot_ns.saturating_sub(age_ns))
+        };
+        in_use.map(oldest_ns).collect::<Option<Vec<u64>>>()?.into_iter().min()
+    }
     /// How often it asks the sources that it goes by, seconds; asked once for a report, when that has become old.
     fn asks_every_s(&mut self, updated_ns: u64) -> f64 {
         match self.asks_every_s {
             Some((of, seconds)) if of == updated_ns => seconds,
             _ => {
-                let in_use = |s: &SourceReport| [SourceReport::SELECTED, SourceReport::COMBINED].contains(&s.state);
-                let slowest = self.sources().unwrap_or_default().into_iter().filter(in_use).map(|s| s.poll_log2).max();
+                let sources = self.sources().unwrap_or_default();
+                let slowest = sources.into_iter().filter(SourceReport::is_in_use).map(|s| s.poll_log2).max();
                 let seconds = slowest.map_or(0.0, |log2| 2f64.powi(i32::from(log2.min(POLL_LOG2_MAX))));
                 self.asks_every_s = Some((updated_ns, seconds));
                 seconds
@@ -180,6 +240,7 @@ impl Tracking {
             // It counts by how much the clock runs fast without it.
             steady_ppb: Some(-(self.frequency_ppm * 1e3) as i64),
             follows_slews: true,
+            remembers: Memory::News(SAMPLES_MAX),
             status: if late { Status::FreeRunning } else { Status::Synchronized },
             leap,
             detail: format!(
@@ -209,6 +270,9 @@ impl Probe for Chrony {
             tracking.measure_at_age(moment, dated.age_ns, self.max_drift_ppb)?.answered_since(&before, NAME)?;
         // chronyd composed the report somewhere between the two captures; a step in between makes it worthless.
         measurement.updated_ns = if moment.stepped_since(&before) == 0 { dated.updated_ns } else { 0 };
+        if let Some(oldest_ns) = self.oldest_ns(dated.updated_ns, &moment) {
+            measurement.remembers = Memory::Since(oldest_ns);
+        }
         // After a burst at the start it goes on to ask much less often than it has updated so far.
         if measurement.status == Status::FreeRunning
             && dated.age_ns <= tracking.patience_ns(self.asks_every_s(dated.updated_ns))

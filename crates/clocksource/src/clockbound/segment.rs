@@ -2,6 +2,7 @@
 
 use super::NAME;
 use crate::measurement::{Leap, Measurement, ProbeError, SLEW_PPB_MAX, growth_ppb};
+use crate::memory::{Memory, SAMPLES_MAX};
 use crate::moment::Moment;
 use clock::{Interval, Status};
 use std::fs::File;
@@ -18,6 +19,9 @@ const TRIES: usize = 100;
 pub const GRACE_NS: u64 = 5_000_000_000;
 /// The version 3 daemon writes when it hears from a source, which may be every 16 s; its own client waits this long.
 pub const GRACE_V3_NS: u64 = 60_000_000_000;
+/// How far back chronyd goes below version 2, nanoseconds: as many samples as it keeps, taken every 16 s, as AWS has it ask its own servers. Version 3
+/// keeps its clock over the processor's counter, which nobody sets.
+const MEMORY_NS: u64 = SAMPLES_MAX as u64 * 16_000_000_000;
 /// The drift of a disciplined oscillator (parts per billion) that ClockBound 2 takes unless told otherwise.
 const SYSTEM_DRIFT_PPB: u32 = 50_000;
 const UNWRITTEN: &str = "the daemon has not written the segment yet; it waits for its own sources";
@@ -211,6 +215,10 @@ impl Segment {
             max_drift_ppb,
             steady_ppb,
             follows_slews: true,
+            remembers: match self.counter {
+                None => Memory::Since(moment.boot_ns.saturating_sub(age_ns).saturating_sub(MEMORY_NS)),
+                Some(_) => Memory::Unstepped,
+            },
             status,
             leap: Leap::None,
             detail: format!(

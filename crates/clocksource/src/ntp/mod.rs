@@ -21,6 +21,7 @@ mod resolve;
 pub mod server;
 
 use crate::measurement::{Leap, Measurement, Probe, ProbeError};
+use crate::memory::Memory;
 use crate::moment::{self, Moment};
 use clock::{Interval, Status};
 use packet::BadReply;
@@ -364,6 +365,7 @@ impl Probe for Ntp {
             // Nobody disciplines the bare oscillator; what the kernel is steered by says nothing of it.
             steady_ppb: Some(0),
             follows_slews: false,
+            remembers: Memory::Unstepped,
             status: Status::Synchronized,
             leap,
             detail,

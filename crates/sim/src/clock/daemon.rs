@@ -3,7 +3,7 @@
 use super::kernel::{Kernel, clock_name_ns};
 use crate::rng::Rng;
 use clock::{Interval, Status};
-use clocksource::{Leap, Measurement, ProbeError};
+use clocksource::{Leap, Measurement, Memory, ProbeError};
 
 /// It hears from its reference this often, nanoseconds.
 const HEARS_EVERY_NS: u64 = 500_000_000;
@@ -16,6 +16,8 @@ const DRIFT_SHARE: u64 = 115;
 
 /// One part in so many of what it believes is from before the last update.
 const MIXED_SHARE: i64 = 16;
+/// After so many updates nothing of it is left.
+const MIXED_NEWS: u32 = 8;
 
 /// How the daemon does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +138,7 @@ impl Daemon {
             max_drift_ppb: u32::try_from(self.drift_ppm * 1020).unwrap_or(u32::MAX),
             steady_ppb: Some(0),
             follows_slews: self.slews,
+            remembers: Memory::News(MIXED_NEWS),
             status: if self.health == Health::Well { Status::Synchronized } else { Status::FreeRunning },
             leap: if kernel.leap_is_ahead(now) { kernel.leap() } else { Leap::None },
             detail: "simulated".to_owned(),
