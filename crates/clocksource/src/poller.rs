@@ -51,9 +51,20 @@ impl Poller {
 /// How eager the thread is to run (a nice value): it needs microseconds, and readers go by what it has not noticed yet meanwhile.
 const NICE: libc::c_int = -10;
 
+/// It goes before all that is not in real time, at the least such priority: on a busy machine even a nice thread that sleeps may be woken
+/// 10 ms late, and a daemon has slewed the clock by a millisecond until then. It does little and waits for the rest.
+const REAL_TIME_PRIORITY: libc::c_int = 1;
+
+/// Only who is privileged may, and the others wait their turn.
 fn hurry() {
-    // SAFETY: takes numbers; 0 is this thread. Only who is privileged may, and the others wait their turn.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+    // Name lookups have threads of their own, which take as long as they like.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    let priority = libc::sched_param { sched_priority: REAL_TIME_PRIORITY };
+    // SAFETY: `priority` is valid for the call; 0 is this thread.
+    if unsafe { libc::sched_setscheduler(0, policy, &priority) } != 0 {
+        // SAFETY: takes numbers; 0 is this thread.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+    }
 }
 
 enum Woken {

@@ -30,7 +30,7 @@
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
 //! A step, the daemon's next look at its reference and the slew that follows may all come before the poller has woken up, which takes it some
-//! microseconds, or milliseconds on a busy machine: so long readings may be off by what the slew made of it, a twelfth of that.
+//! microseconds, or milliseconds on a busy machine where it may not run in real time: so long readings may be off by what the slew made of it, a twelfth of that.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
 //! A source that does not say how far back it goes is taken to keep what chronyd keeps (`kernel`) or what AWS has its chronyd keep (ClockBound 2).
 //! A machine that was frozen, moved or asleep may leave its daemon with such a mixture, too. There is no anchor then that could be covered, and the
