@@ -7,6 +7,7 @@ use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, Relation, Wait, bootstrap, retentions};
 use crate::context::{MemoryBudget, MemoryPool, RuntimeFilters};
+use crate::ddl::Writers;
 use crate::exec::gather::{By, analyze};
 use crate::sequence::Numbers;
 use crate::session::{GENERATION_TEXT_BYTES_MAX, TextCache};
@@ -49,6 +50,8 @@ pub struct DatabaseOptions {
     pub waits_for_users: bool,
     /// Who would begin to write by what a change is about to end waits for it (decision 224). For negative controls.
     pub keeps_out: bool,
+    /// Who makes something of a table beside its writers looks in each step whether others have taken it back (`ddl`'s `orphans`). For negative controls.
+    pub looks_for_its_own: bool,
     /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
     pub sessions_max: Option<usize>,
     /// Names of the settings among these that somebody has said where the node was started: `source` of `pg_settings` tells. The rest is what the node
@@ -71,6 +74,7 @@ impl Default for DatabaseOptions {
             runtime_filters: RuntimeFilters::On,
             waits_for_users: true,
             keeps_out: true,
+            looks_for_its_own: true,
             sessions_max: None,
             said: Vec::new(),
         }
@@ -86,7 +90,8 @@ pub struct Database {
     pub(crate) numbers: Arc<Numbers>,
     pub(crate) loads: Loads,
     /// The indexes that are being made while their tables are written.
-    pub(crate) builds: Loads,
+    pub(crate) builds: Arc<Loads>,
+    pub(crate) left: Mutex<Writers>,
     drained: Progress,
     /// The catalog of which the layers below know the retentions.
     told: Mutex<Option<u64>>,
@@ -126,9 +131,12 @@ impl Database {
         let sessions = Sessions::new(kv.now_us() - EPOCH_OFFSET_US, advisory);
         // The layers below outlive this.
         let (asked, below) = (Arc::downgrade(&sessions), Arc::downgrade(&kv));
+        let builds: Arc<Loads> = Arc::default();
+        let made = builds.clone();
         kv.answer_peers(Box::new(move |question| {
             let (sessions, kv) = (asked.upgrade()?, below.upgrade()?);
             users::answer(&sessions, kv.monotonic_us(), question)
+                .or_else(|| users::is_made(&made, question).map(|is_made| is_made.to_string()))
                 .or_else(|| answers::answer(&sessions, kv.as_ref(), question))
         }));
         Arc::new(Database {
@@ -139,7 +147,8 @@ impl Database {
             oids: Oids::default(),
             numbers: Arc::default(),
             loads: Loads::default(),
-            builds: Loads::default(),
+            builds,
+            left: Mutex::default(),
             drained: Progress::default(),
             told: Mutex::default(),
             sessions,
@@ -163,8 +172,8 @@ impl Database {
     /// Those of the layers below; one that says to retry means to call again.
     pub fn drain_garbage(&self, interrupt: &Interrupt) -> Result<bool, SqlError> {
         let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
-        crate::ddl::undo_orphans(self, &patience)?;
-        drain(self.kv.as_ref(), &patience, &self.catalog, &self.loads, &self.drained)
+        let settled = crate::ddl::take_back_orphans(self, &patience)?;
+        Ok(drain(self.kv.as_ref(), &patience, &self.catalog, &self.loads, &self.drained)? || settled)
     }
 
     /// Gathers the statistics of one table of which much was written since, or which has none; `false` if there is none such. For a maintenance thread,

@@ -27,6 +27,7 @@
 //! node that does not answer within [`ASK_US`] when it is asked first is not waited for; one that has told of somebody is, until it has been silent for long. A transaction
 //! without a block (a pipeline) is known by its present statement: behind the next one it counts as ended.
 
+use crate::catalog::garbage::Loads;
 use crate::sessions::Sessions;
 use crate::transaction::{Interrupt, Wait, Waiting};
 use bytes::Bytes;
@@ -40,6 +41,8 @@ pub(crate) const KEPT_OUT_US: i64 = 1_000_000;
 pub(crate) const QUESTION: &str = "users";
 /// The same, where the tokens are about to be ended by a change of that number: who begins to write by them waits for it (`sql_statement::endings`).
 pub(crate) const ENDING: &str = "ending";
+/// The first word of the question whether a node makes something.
+const MAKING: &str = "making";
 /// A change is over.
 pub(crate) const ENDED: &str = "ended";
 
@@ -67,6 +70,17 @@ pub(crate) fn local(sessions: &Sessions, own: Option<u64>, tokens: &[Bytes], now
 fn written(tokens: &[Bytes]) -> String {
     let hex = |token: &Bytes| token.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     tokens.iter().map(hex).collect::<Vec<_>>().join(",")
+}
+
+/// Whether a node makes something: the OID of an index that is being made, or of a table of a condition.
+pub(crate) fn making(made: u32) -> String {
+    format!("{MAKING} {made}")
+}
+
+/// The answer to that.
+pub(crate) fn is_made(builds: &Loads, question: &str) -> Option<bool> {
+    let (MAKING, made) = question.split_once(' ')? else { return None };
+    Some(builds.contains(made.parse().ok()?))
 }
 
 /// What other nodes are asked.
@@ -154,6 +168,12 @@ mod tests {
         assert_eq!(question(&tokens), "users 09ff,00");
         assert_eq!((ending(7, &tokens), ended(7)), ("ending 7 09ff,00".into(), "ended 7".into()));
         assert_eq!(tokens_of("09ff,00").as_deref(), Some(&tokens[..]));
+        let builds = Loads::default();
+        builds.begin(7);
+        assert_eq!((is_made(&builds, &making(7)), is_made(&builds, &making(8))), (Some(true), Some(false)));
+        assert_eq!(is_made(&builds, "users 7"), None);
+        // Who understands nothing else understands that nobody is asked for.
+        assert_eq!(answer(&crate::sessions::Backend::alone().sessions, 0, &question(&[])).as_deref(), Some(""));
     }
 
     #[test]

@@ -83,3 +83,26 @@ fn circles_through_other_nodes_end() {
         assert!(both.iter().flat_map(|end| end.as_ref().err()).all(|e| state(e) == "40P01"), "{both:?}");
     });
 }
+
+/// What a node was making of a table when it died the others take back: nobody keeps a condition that there is not, nor hears that it goes (decision 228).
+#[test]
+fn what_a_dead_node_was_making_goes() {
+    repeat_with("cluster::gates::what_a_dead_node_was_making_goes");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 3);
+    drop(many_rows(&nodes));
+    let leader = nodes.leader();
+    let maker = (leader + 1) % 3;
+    let [mut before, mut other] = [leader, (leader + 2) % 3].map(|at| nodes.at(at).connect());
+    let [mut a, mut asking] = [maker; 2].map(|at| nodes.at(at).connect());
+    before.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE t SET v = 0 WHERE id = 5").unwrap();
+    let changing = std::thread::spawn(move || a.batch_execute("ALTER TABLE t ADD CONSTRAINT pos CHECK (v >= 0)"));
+    until_waiting(&mut asking, 1);
+    let refused = other.execute("INSERT INTO t VALUES (10000, -1)", &[]).unwrap_err();
+    assert_eq!(state(&refused), "23514");
+    nodes.kill(maker);
+    assert!(changing.join().unwrap().is_err());
+    until("it is taken back", || other.execute("INSERT INTO t VALUES (10000, -1)", &[]).ok());
+    before.batch_execute("UPDATE t SET v = 0 WHERE id = 6; COMMIT").unwrap();
+    other.batch_execute("ALTER TABLE t ADD CONSTRAINT pos CHECK (v >= -1)").unwrap();
+}

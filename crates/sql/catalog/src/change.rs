@@ -12,7 +12,8 @@
 //!    So whoever ends a version ends the one before it, too.
 //! 5. The catalog's number is written when the transaction commits ([`commit`]): until then what it sees is what is committed, and its changes over that.
 
-use super::reliance::{token_of, version_of};
+use super::garbage::Left;
+use super::reliance::{token_of, version_before, version_of};
 use super::snapshot::{Stored, database_of, id_of, name_of, names_of, schema_of};
 use super::{Cache, Database, Defaults, Oid, Overlay, Relation, Schema, Seal, Snapshot, Table, codec, key};
 use crate::transaction::{Committed, Kv, LockWait, Patience, TxnRef};
@@ -184,19 +185,9 @@ impl<'a> Change<'a> {
     /// A table that was a version further by now may still be in use as it was before (invariant 4).
     fn end_before(&self, old: &Relation) -> Result<(), KvError> {
         match old {
-            Relation::Table(table) => {
-                self.txn.with(|t| t.overwrite(key::version(table.id, table.version.saturating_sub(1)), None))
-            }
+            Relation::Table(table) => self.txn.with(|t| t.overwrite(version_before(table), None)),
             Relation::View(_) | Relation::Sequence(_) => Ok(()),
         }
-    }
-
-    /// Nobody may go on with a table as it was.
-    ///
-    /// # Errors
-    /// Those of the transaction.
-    pub fn end_version(&self, table: &Table) -> Result<(), SqlError> {
-        Ok(self.txn.with(|t| t.overwrite(version_of(table), None))?)
     }
 
     fn discard_building(&mut self, old: &Relation) -> Result<(), SqlError> {
@@ -425,6 +416,16 @@ impl<'a> Change<'a> {
     pub fn discard_index(&mut self, index: Oid) -> Result<(), SqlError> {
         self.txn.with(|t| t.frees_space());
         Ok(self.put(key::GARBAGE, index, Bytes::from_static(&super::garbage::DROPPED))?)
+    }
+
+    /// What was made below an index id for a table is taken back within its version: garbage once those have ended who may still write there.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn leave_index(&mut self, index: Oid, table: &Table) -> Result<(), SqlError> {
+        self.txn.with(|t| t.frees_space());
+        let left = Left { index, table: table.id, version: table.version };
+        Ok(self.put(key::GARBAGE, index, left.record())?)
     }
 
     /// Ends: gives the catalog to go on with in this transaction.

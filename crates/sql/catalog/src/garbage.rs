@@ -7,6 +7,7 @@
 //!    relation uses it. When that node has left the cluster for good ([`Kv::has_left`]) any other makes it one of what was dropped, before anything is drained: should the load's transaction
 //!    be on its way still, it has deleted the record, or is refused as the record was written since; and one that comes to it later finds that it is no load any more.
 //! 2. Draining removes the record last.
+//!    A record with [`LEFT`] is not drained: it becomes one of what was dropped when those have ended who may still write there (`ddl`'s `orphans`).
 //! 3. Where the store can erase ([`Kv::erase`]), it does so once no older snapshot than the record can be read: whoever
 //!    reads the past before the drop sees the rows until then. Elsewhere rows are deleted, which are ordinary versions.
 
@@ -21,6 +22,9 @@ use std::collections::BTreeSet;
 pub(crate) const DROPPED: [u8; 1] = [1];
 /// First byte of a record: being loaded by a transaction that has not committed. In a cluster the number of its node follows.
 pub(crate) const LOADING: u8 = 2;
+/// First byte of a record: of what was being made beside writers, and was taken back. Who goes by the descriptor that named it may write there until he ends.
+/// The table's OID and its version follow. (The release before takes it for dropped: what is written later stays where nobody reads.)
+const LEFT: u8 = 3;
 /// Rows deleted in one transaction.
 pub(crate) const DRAIN_ROWS_MAX: usize = 4096;
 
@@ -41,6 +45,54 @@ impl Loads {
     pub fn contains(&self, index: u32) -> bool {
         self.0.lock().contains(&index)
     }
+}
+
+/// What was taken back of a table, and may still be written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The index id.
+    pub index: u32,
+    /// The table.
+    pub table: u32,
+    /// The version by which it was named, and the one before which may be in use beside it.
+    pub version: u64,
+}
+
+impl Left {
+    pub(crate) fn record(&self) -> Bytes {
+        let (table, version) = (self.table.to_be_bytes(), self.version.to_be_bytes());
+        [&[LEFT][..], &table, &version].concat().into()
+    }
+
+    fn of(record: &[u8], value: &[u8]) -> Option<Left> {
+        let (table, version) = value.strip_prefix(&[LEFT])?.split_first_chunk::<4>()?;
+        let (table, version) = (u32::from_be_bytes(*table), u64::from_be_bytes(version.try_into().ok()?));
+        Some(Left { index: key::object_id(record)?, table, version })
+    }
+}
+
+/// All that was taken back and may still be written to.
+///
+/// # Errors
+/// Those of the transaction.
+pub fn all_left(txn: &mut dyn Transaction) -> Result<Vec<Left>, SqlError> {
+    let records = read_area(txn, key::GARBAGE)?;
+    Ok(records.iter().filter_map(|(record, value)| Left::of(record, value)).collect())
+}
+
+/// Nobody writes there any more: it may be drained.
+///
+/// # Errors
+/// Those of the layers below; a restart if another node did the same.
+pub fn drop_left(kv: &dyn Kv, patience: &Patience, left: Left) -> Result<(), SqlError> {
+    let mut txn = patience.begin(kv, Isolation::default())?;
+    let record = Bytes::copy_from_slice(&key::object(key::GARBAGE, left.index));
+    if txn.get_certified(&record)?.is_some_and(|value| Left::of(&record, &value) == Some(left)) {
+        txn.frees_space();
+        txn.put(record, Bytes::from_static(&DROPPED))?;
+        patience.commit(txn.as_mut())?;
+    }
+    Ok(())
 }
 
 /// Where a drain goes on: from the start it would pass over all that it has deleted already. Lost with the process.
@@ -67,7 +119,9 @@ pub fn drain(
         let loading = loader(&value);
         // 0: of a process that ran alone on this store, and is over.
         let others = |node: u32| node != kv.node() && node != 0;
-        let kept = loads.contains(index) || loading.is_some_and(|node| others(node) || in_use(&catalog, index));
+        let kept = Left::of(&record, &value).is_some()
+            || loads.contains(index)
+            || loading.is_some_and(|node| others(node) || in_use(&catalog, index));
         (!kept).then_some((record, index))
     };
     let all = read_area(txn.as_mut(), key::GARBAGE)?;

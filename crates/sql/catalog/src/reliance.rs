@@ -33,6 +33,20 @@ pub fn token_of(relation: &Relation) -> Bytes {
     }
 }
 
+/// The token of the version of a table before its present one, which may be in use beside that.
+pub fn version_before(table: &Table) -> Bytes {
+    key::version(table.id, table.version.saturating_sub(1))
+}
+
+/// The tokens of the versions of a relation that may be in use.
+pub fn tokens_in_use(relation: &Relation) -> Vec<Bytes> {
+    let before = match relation {
+        Relation::Table(table) => Some(version_before(table)),
+        Relation::View(_) | Relation::Sequence(_) => None,
+    };
+    [token_of(relation)].into_iter().chain(before).collect()
+}
+
 fn gated(relation: &Relation) -> Option<&Table> {
     match relation {
         Relation::Table(table) if table.gated => Some(table),

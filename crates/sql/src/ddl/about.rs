@@ -1,6 +1,6 @@
 //! What a DDL statement is about, by its text: the locks that it takes before it looks at anything.
 
-use crate::catalog::reliance::token_of;
+use crate::catalog::reliance::tokens_in_use;
 use crate::catalog::{Named, Oid, Overlay, Snapshot, key, snapshot};
 use crate::syntax::{Ddl, DefaultOf, Name, ObjectKind};
 use bytes::Bytes;
@@ -65,14 +65,14 @@ impl Names<'_> {
     }
 }
 
-/// The tokens of the relations that it names, but for those that the transaction has changed before: others do not go by them.
+/// The tokens of the versions of the relations that it names which may be in use, but for those that the transaction has changed before: others do not go by them.
 pub(crate) fn tokens(ddl: &Ddl, catalog: &Snapshot, own: &Overlay, database: Oid, path: &[String]) -> Vec<Bytes> {
     let records = keys(ddl, catalog, database, path);
     let relations = catalog.all_relations().filter(|relation| {
         let id = snapshot::id_of(relation);
         !own.has_changed(id) && records.contains(&key::object(key::RELATIONS, id)[..])
     });
-    relations.map(|relation| token_of(relation)).collect()
+    relations.flat_map(|relation| tokens_in_use(relation)).collect()
 }
 
 /// The keys to lock. There is always one: in a read-only transaction that is refused.

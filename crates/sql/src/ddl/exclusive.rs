@@ -35,10 +35,11 @@ use super::about;
 use super::alter_column::widens;
 use super::column::is_serial;
 use super::expression::is_volatile;
-use super::online::{Ended, Online, Underway, last_patience, lost, open_gate};
+use super::online::{Ended, Online, Underway, lost};
+use super::orphans::{last_patience, open_gate};
 use super::run::Run;
 use crate::SqlError;
-use crate::catalog::reliance::version_of;
+use crate::catalog::reliance::{version_before, version_of};
 use crate::catalog::{Oid, Snapshot, Table, key};
 use crate::context::StatementContext;
 use crate::database::Database;
@@ -169,17 +170,18 @@ impl Online<'_> {
         let records = || tables.iter().map(|id| Bytes::copy_from_slice(&key::object(key::RELATIONS, *id)));
         let about = |_: &Snapshot| records().collect::<BTreeSet<Bytes>>();
         let mut close = |run: &mut Run<'_>| {
-            let mut tokens = Vec::with_capacity(tables.len());
+            let (mut tokens, mut before) = (Vec::with_capacity(tables.len()), Vec::with_capacity(tables.len()));
             for id in tables {
                 let table = run.table(*id)?;
                 tokens.push(version_of(&table));
+                before.push(version_before(&table));
                 run.touch().restate_table(Table { gated: true, maker: self.db.kv.node(), ..table })?;
             }
-            Ok(tokens)
+            Ok((tokens, before))
         };
-        let (tokens, _) = self.step(&about, &mut close)?;
+        let ((tokens, before), _) = self.step(&about, &mut close)?;
         // Once: those who come hold the versions.
-        drop(self.wait_for_users(&tokens, 1)?);
+        drop(self.wait_for_users(&[&tokens[..], &before].concat(), 1)?);
         Ok(tokens)
     }
 

@@ -1,7 +1,7 @@
 //! CREATE INDEX while its table is written; and ADD UNIQUE, CHECK and NOT NULL.
 //!
 //! Problem: an index over a large table takes seconds to make, and one transaction that reads all rows certified is refused by the first of them that
-//! changes. Idea: writers help. The table goes through versions ([`Change::step_table`]: two adjacent ones may be in use at once); of each one writers do a
+//! changes. Idea: writers help. The table goes through versions ([`crate::catalog::Change::step_table`]: two adjacent ones may be in use at once); of each one writers do a
 //! little more, and nobody reads the index before it is whole. Decision 104.
 //!
 //! ```text
@@ -19,7 +19,9 @@
 //! 4. A mark is looked at with its row locked and certified, and says only that something may have to be done.
 //! 5. A version is ended for certain (its token is written) before what must not meet its users begins. That is waited for first, so that
 //!    users need not hear of it. What is read afterwards is read at or above that end, by whatever clock (decision 153).
-//! 6. Whatever ends the statement, and the process: an index that nobody makes any more is taken back ([`undo_orphans`]). Nobody has read it.
+//! 6. Whatever ends the statement, and the process: what nobody makes any more is taken back ([`super::orphans`]), and no writer hears of that. Nobody has read it. A statement whose work was taken back
+//!    finds that in its next step, and begins anew.
+//! 7. A first step ends the version before the present one. That may be in use: behind another change in steps, or one that was taken back. So its users are waited for before anything is announced.
 //!
 //! Caveats: it waits for open blocks that have written to the table, as CREATE INDEX CONCURRENTLY of PostgreSQL does. Inside a block, or of a
 //! table that has other changes made in one statement, an index is made by one transaction. ADD FOREIGN KEY and changes of types are not done so. Marks of hot rows are as many as their changed entries.
@@ -27,12 +29,13 @@
 use super::about;
 use super::constraint::{all_nullable, contains_nulls, violated};
 use super::load::{Loader, SMALL_ROWS_MAX};
+use super::orphans::{Made, last_patience, take_back};
 use super::rows::duplicate;
 use super::run::{Run, undefined};
 use super::users::{Ending, Holds, Users};
-use crate::catalog::reliance::version_of;
+use crate::catalog::reliance::{version_before, version_of};
 use crate::catalog::view::View;
-use crate::catalog::{Building, Change, Check, Named, Oid, Overlay, Relation, Snapshot, Table, change, key};
+use crate::catalog::{Building, Check, Named, Oid, Overlay, Snapshot, Table, change, key};
 use crate::context::StatementContext;
 use crate::database::Database;
 use crate::encoding::index_span;
@@ -50,14 +53,12 @@ use crate::types::Value;
 use crate::{Attempt, KvError, SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How often a step is tried.
-const STEP_ATTEMPTS_MAX: usize = 64;
-/// How long what a statement has begun is tried to be taken back when it ends, microseconds; then maintenance does it.
-const LAST_US_MAX: i64 = 5_000_000;
+pub(super) const STEP_ATTEMPTS_MAX: usize = 64;
 /// Rows read at once.
 const CHUNK_ROWS: usize = 4096;
 /// Marks looked at in one transaction; where it is refused, one by one.
@@ -72,6 +73,8 @@ pub(super) struct Online<'a> {
     pub(super) table: Oid,
     /// When the last step was committed.
     committed: Cell<Timestamp>,
+    /// What it has announced, once it has.
+    made: RefCell<Option<Made>>,
 }
 
 /// What the client of a statement is told that has run by transactions of its own, and when the last of them was committed: what it reads next lies at or above that.
@@ -176,16 +179,14 @@ pub fn create_index_online(
     let mut online = Online::new(db, database, context, options);
     let mut guard = online.hold_table(making.table())?;
     let mut index = Underway::new(db, None);
-    let result = online.announce(making, &mut index).and_then(|(announced, notices)| {
+    let announced = online.clear().and_then(|()| online.announce(making, &mut index));
+    let result = announced.and_then(|(announced, notices)| {
         if let Some(announced) = announced {
             online.build(&announced)?;
         }
         Ok(notices)
     });
-    if let (Some(index), Err(_)) = (index.id, &result) {
-        // If even that fails, maintenance does it.
-        let _ = undo(db, &last_patience(db), online.table, index);
-    }
+    online.leave(result.is_err());
     drop(index);
     guard.rollback();
     result.map(|notices| online.ended(notices))
@@ -198,7 +199,7 @@ impl<'a> Online<'a> {
         context: &'a Arc<StatementContext>,
         options: BeginOptions,
     ) -> Online<'a> {
-        Online { db, database, context, options, table: 0, committed: Cell::default() }
+        Online { db, database, context, options, table: 0, committed: Cell::default(), made: RefCell::default() }
     }
 
     /// Nothing more is to be done. Gives `notices`, and what goes with them.
@@ -226,8 +227,33 @@ impl<'a> Online<'a> {
         self.db.catalog.current(self.db.kv.as_ref(), &self.patience(), txn.as_mut(), None)
     }
 
+    /// The table, which has what was announced.
     fn table_now(&self) -> Result<Table, SqlError> {
-        self.catalog_now()?.table(self.table).cloned().ok_or_else(|| lost("the table"))
+        let table = self.catalog_now()?.table(self.table).cloned();
+        table.filter(|table| self.has_made(table)).ok_or_else(taken_back)
+    }
+
+    /// Whether what was announced, if anything was, is in the table still.
+    fn has_made(&self, table: &Table) -> bool {
+        !self.db.options.looks_for_its_own || self.made.borrow().as_ref().is_none_or(|made| made.is_of(table))
+    }
+
+    /// Nothing of another change is left, and nobody writes by the version before the present one, which the first step ends. The table is held.
+    fn clear(&self) -> Result<(), SqlError> {
+        let table = self.table_now()?;
+        if table.building.is_some() || table.pending.is_some() {
+            take_back(self.db, &self.patience(), self.table, &|_| true)?;
+        }
+        let before = version_before(&table);
+        self.wait_for_users(std::slice::from_ref(&before), STEP_ATTEMPTS_MAX).map(drop)
+    }
+
+    /// The statement has ended: so what it has announced is nobody's, if it `failed`.
+    fn leave(&self, failed: bool) {
+        if let Some(made) = self.made.borrow().as_ref().filter(|_| failed) {
+            // If even that fails, maintenance does it.
+            let _ = take_back(self.db, &last_patience(self.db), self.table, &|table| made.is_of(table));
+        }
     }
 
     /// Waits for other changes of the table, and keeps them away.
@@ -302,16 +328,21 @@ impl<'a> Online<'a> {
         result
     }
 
-    /// A step of the table itself.
-    fn step_table(&self, make: &mut dyn FnMut(&mut Run<'_>, Table) -> Result<Table, SqlError>) -> Result<(), SqlError> {
+    /// A step of the table itself, which has what was announced.
+    fn step_table(
+        &self,
+        make: &mut dyn FnMut(&mut Run<'_>, Table) -> Result<(), SqlError>,
+    ) -> Result<Vec<SqlError>, SqlError> {
         let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, self.table));
         let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
         let mut step = |run: &mut Run<'_>| {
-            let table = run.table(self.table)?;
-            let table = make(run, table)?;
-            run.touch().step_table(table)
+            let table = run.catalog().table(self.table).cloned().filter(|table| self.has_made(table));
+            table.map(|table| make(run, table)).transpose()
         };
-        self.step(&about, &mut step).map(drop)
+        match self.step(&about, &mut step)? {
+            (Some(()), notices) => Ok(notices),
+            (None, _) => Err(taken_back()),
+        }
     }
 
     /// Version `v + 1`. `None`: the index is there already.
@@ -340,9 +371,8 @@ impl<'a> Online<'a> {
             {
                 return Ok(None);
             }
-            if let Some(left) = &table.building {
-                run.touch().discard_index(left.index.id)?;
-                run.touch().discard_index(left.marks)?;
+            for index in table.building.iter().flat_map(|left| [left.index.id, left.marks]) {
+                run.touch().leave_index(index, &table)?;
             }
             let mut with = Table { building: None, ..table.clone() };
             match making {
@@ -357,6 +387,7 @@ impl<'a> Online<'a> {
             let (id, marks) = (made.id, run.new_oid()?);
             // Before it can be seen: whoever looks for orphans finds it here.
             *underway = Underway::new(self.db, Some(id));
+            *self.made.borrow_mut() = Some(Made::Index(id));
             with.building = Some(Building { index: made, marks, maintained: false });
             with.maker = self.db.kv.node();
             // Writers must be able to go by it.
@@ -377,7 +408,7 @@ impl<'a> Online<'a> {
             let building = table.building.as_mut().ok_or_else(|| lost("the index"))?;
             loader.join(self.db, &run.statement.txn)?;
             building.maintained = true;
-            Ok(table)
+            run.touch().step_table(table)
         })?;
         progress.task.enter(IndexPhase::WaitingAfter, 0);
         let end = self.end_version(&marking)?;
@@ -387,8 +418,9 @@ impl<'a> Online<'a> {
             let building = table.building.take().ok_or_else(|| lost("the index"))?;
             run.touch().discard_index(building.marks)?;
             table.indexes.push(building.index);
-            Ok(table)
-        })
+            run.touch().step_table(table)
+        })?;
+        Ok(())
     }
 
     /// Waits for those who have written by tokens, of all nodes, as often as there are any. Who waits for this change meanwhile is not waited for: his commit is refused. Others are kept
@@ -415,6 +447,8 @@ impl<'a> Online<'a> {
     pub(super) fn end_version(&self, table: &Table) -> Result<Timestamp, SqlError> {
         let token = version_of(table);
         let _ending = self.wait_for_users(std::slice::from_ref(&token), STEP_ATTEMPTS_MAX)?;
+        // Who was taken back meanwhile ends nothing that others rely on.
+        self.table_now()?;
         let patience = self.patience();
         let mut txn = self.begin(Isolation::RepeatableRead)?;
         txn.overwrite(token, None)?;
@@ -507,6 +541,10 @@ impl<'a> Online<'a> {
     ) -> Result<(), SqlError> {
         let mut txn = self.begin(Isolation::RepeatableRead)?;
         let txn = txn.as_mut();
+        // Who has taken the index back has written here: nobody would collect what is put now.
+        if txn.get_certified(&key::object(key::GARBAGE, building.index.id))?.is_some() {
+            return Err(taken_back());
+        }
         for (mark, value) in marks {
             let row_key = access.row_key_of_entry(mark, value)?;
             txn.lock(&row_key, LockWait::Wait)?;
@@ -567,11 +605,8 @@ pub fn add_condition_online(
     let mut online = Online::new(db, database, context, options);
     let mut guard = online.hold_table(name)?;
     let underway = Underway::new(db, Some(online.table));
-    let result = online.add_condition(action);
-    if result.is_err() {
-        // If even that fails, maintenance does it.
-        let _ = undo_pending(db, &last_patience(db), online.table);
-    }
+    let result = online.clear().and_then(|()| online.add_condition(action));
+    online.leave(result.is_err());
     drop(underway);
     guard.rollback();
     result.map(|notices| online.ended(notices))
@@ -580,23 +615,24 @@ pub fn add_condition_online(
 impl Online<'_> {
     fn add_condition(&self, action: &AlterAction) -> Result<Vec<SqlError>, SqlError> {
         let before = self.table_now()?;
-        self.step_table(&mut |run, table| {
+        let mut announced = None;
+        let step = self.step_table(&mut |run, table| {
             let pending = run.condition(&table, action)?;
+            announced = Some(Made::Condition(pending.clone(), table.version + 1));
             let table = Table { pending: Some(pending), maker: self.db.kv.node(), ..table };
             // Writers must be able to go by it.
             Target::new(&table, &run.plan_context())?;
-            Ok(table)
-        })?;
+            run.touch().step_table(table)
+        });
+        // Also where it is not known whether that was committed.
+        *self.made.borrow_mut() = announced;
+        step?;
         let end = self.end_version(&before)?;
         self.look_at_rows(end, action)?;
-        let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, self.table));
-        let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
-        let mut show = |run: &mut Run<'_>| {
+        self.step_table(&mut |run, table| {
             run.holds = true;
-            let table = run.table(self.table)?;
             run.alter(Table { pending: None, ..table }, action)
-        };
-        self.step(&about, &mut show).map(|((), notices)| notices)
+        })
     }
 
     /// Whether what writers keep by now holds for the rows of one snapshot, too. One that does not may have changed meanwhile.
@@ -636,129 +672,12 @@ fn is_conflict(e: &SqlError) -> bool {
     SqlError::retry(e) || e.state == SqlState(*b"40P01")
 }
 
+/// 40001: nothing is left of it, and it may begin anew.
+fn taken_back() -> SqlError {
+    let reason = "what it made of the table was taken back, as nobody seemed to make it any more".to_owned();
+    KvError::Restart { reason, key: None }.into()
+}
+
 pub(super) fn lost(what: &str) -> SqlError {
     SqlError::new(SqlState::INTERNAL_ERROR, format!("{what} was lost while the table was changed"))
-}
-
-/// So long is waited for what a statement leaves to be taken back when it ends; what ended it may be that nobody answers.
-pub(super) fn last_patience(db: &Database) -> Patience {
-    let patience = Patience::default();
-    patience.deadline.set(db.kv.monotonic_us().saturating_add(LAST_US_MAX));
-    patience
-}
-
-/// Takes an index back that is not made any more.
-fn undo(db: &Database, patience: &Patience, table: Oid, index: Oid) -> Result<(), SqlError> {
-    undo_step(db, patience, table, &|change, table| {
-        let Some(building) = table.building.clone().filter(|building| building.index.id == index) else {
-            return Ok(None);
-        };
-        change.discard_index(building.index.id)?;
-        change.discard_index(building.marks)?;
-        // Who writes there still would leave what nobody collects.
-        change.end_version(&table)?;
-        Ok(Some(Table { building: None, ..table }))
-    })
-}
-
-/// The same of a condition.
-fn undo_pending(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
-    undo_step(db, patience, table, &|_, table| Ok(table.pending.is_some().then_some(Table { pending: None, ..table })))
-}
-
-/// `make` gives the table as it is to be; `None`: there is nothing to do.
-fn undo_step(
-    db: &Database,
-    patience: &Patience,
-    table: Oid,
-    make: &dyn Fn(&mut Change<'_>, Table) -> Result<Option<Table>, SqlError>,
-) -> Result<(), SqlError> {
-    undo_with(db, patience, table, &|change, table| match make(change, table)? {
-        Some(table) => change.step_table(table),
-        None => Ok(()),
-    })
-}
-
-/// `make` changes the table, or does nothing.
-fn undo_with(
-    db: &Database,
-    patience: &Patience,
-    table: Oid,
-    make: &dyn Fn(&mut Change<'_>, Table) -> Result<(), SqlError>,
-) -> Result<(), SqlError> {
-    let kv = db.kv.as_ref();
-    let attempt = || {
-        let txn = TxnRef::new(patience.begin(kv, Isolation::Serializable)?);
-        let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, table));
-        let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
-        let mut change = Change::begin(&txn, kv, &db.catalog, patience, &Overlay::default(), &about)?;
-        let Some(table) = change.snapshot().table(table).cloned() else { return Ok(()) };
-        make(&mut change, table)?;
-        match change.finish().own {
-            own if own.is_empty() => Ok(()),
-            own => change::commit(&txn, kv, &db.catalog, patience, &own).map(drop),
-        }
-    };
-    let mut result = attempt();
-    for _ in 1..STEP_ATTEMPTS_MAX {
-        match &result {
-            Err(e) if SqlError::retry(e) => result = attempt(),
-            _ => break,
-        }
-    }
-    result
-}
-
-/// Whoever writes to a table holds its version no more.
-///
-/// # Errors
-/// Those of the layers below.
-pub(super) fn open_gate(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
-    let open = |change: &mut Change<'_>, table: Table| match table.gated {
-        true => change.restate_table(Table { gated: false, ..table }),
-        false => Ok(()),
-    };
-    undo_with(db, patience, table, &open)
-}
-
-/// Opens a gate that nobody is behind: whoever is holds the table, at whatever node. Its own may never come back.
-fn open_left(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
-    let mut guard = patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
-    match guard.lock(&key::guard(table), LockWait::Skip)? {
-        true => open_gate(db, patience, table),
-        false => Ok(()),
-    }
-}
-
-/// Takes back the indexes and conditions of this node that nobody in this process makes, since their process has ended, those of nodes that have left for good, and gates that nobody is behind.
-///
-/// # Errors
-/// Those of the layers below.
-pub fn undo_orphans(db: &Database, patience: &Patience) -> Result<(), SqlError> {
-    let mut txn = patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
-    let catalog = db.catalog.current(db.kv.as_ref(), patience, txn.as_mut(), None)?;
-    drop(txn);
-    for relation in catalog.all_relations() {
-        // Those of other nodes are theirs: they may be at work.
-        // 0: a process that ran alone on this store, and is over.
-        let own = |maker: u32| maker == db.kv.node() || maker == 0 || db.kv.has_left(maker);
-        if let Relation::Table(Table { id, building: Some(building), maker, .. }) = &**relation
-            && own(*maker)
-            && !db.builds.contains(building.index.id)
-        {
-            undo(db, patience, *id, building.index.id)?;
-        }
-        if let Relation::Table(Table { id, pending: Some(_), maker, .. }) = &**relation
-            && own(*maker)
-            && !db.builds.contains(*id)
-        {
-            undo_pending(db, patience, *id)?;
-        }
-        if let Relation::Table(Table { id, gated: true, .. }) = &**relation
-            && !db.builds.contains(*id)
-        {
-            open_left(db, patience, *id)?;
-        }
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! One DDL statement under way: the change, the names in it, what it will have left behind.
 
-use crate::catalog::reliance::{Relying, token_of};
+use crate::catalog::reliance::{Relying, token_of, tokens_in_use};
 use crate::catalog::view::View;
 use crate::catalog::{Change, Changed, Named, Oid, Overlay, Relation, Schema, Snapshot, Table, key, snapshot};
 use crate::context::StatementContext;
@@ -111,10 +111,7 @@ impl<'a> Run<'a> {
             if own.has_changed(id) || self.catalog().relation(id).is_some_and(|now| Arc::ptr_eq(now, relation)) {
                 continue;
             }
-            tokens.push(token_of(relation));
-            if let Relation::Table(table) = &**relation {
-                tokens.push(key::version(id, table.version.saturating_sub(1)));
-            }
+            tokens.extend(tokens_in_use(relation));
         }
         tokens
     }

@@ -36,6 +36,36 @@ impl All {
     pub fn is_empty(&self) -> bool {
         self.here.users.is_empty() && self.elsewhere.values().all(|(found, _)| found.users.is_empty())
     }
+
+    fn new(here: Found, elsewhere: BTreeMap<u32, Found>) -> All {
+        let elsewhere = elsewhere.into_iter().filter(|(_, found)| !found.users.is_empty());
+        All { here, elsewhere: elsewhere.map(|(node, found)| (node, (found, 0))).collect() }
+    }
+
+    /// Those who write by tokens now; where some were found `before`, those of them that still do. For who need not wait.
+    pub fn now(db: &Database, patience: &Patience, tokens: &[Bytes], before: Option<All>) -> All {
+        let here = local(&db.sessions, None, tokens, db.kv.monotonic_us());
+        let elsewhere = elsewhere(db, patience, &[question(tokens)]);
+        match before {
+            None => All::new(here, elsewhere),
+            Some(mut all) => {
+                all.here = still(&all.here, &here);
+                all.hear(&elsewhere, &db.kv.peers());
+                all
+            }
+        }
+    }
+
+    /// What other nodes answer now of those who were found before.
+    fn hear(&mut self, now: &BTreeMap<u32, Found>, members: &[u32]) {
+        for (node, (found, missed)) in &mut self.elsewhere {
+            (*found, *missed) = match now.get(node) {
+                Some(now) => (still(found, now), 0),
+                None => (std::mem::take(found), *missed + 1),
+            };
+        }
+        self.elsewhere.retain(|node, (_, missed)| *missed < MISSED_MAX && members.contains(node));
+    }
 }
 
 /// Looks and waits for users of tokens.
@@ -106,24 +136,23 @@ pub(crate) enum Holds {
     Locks,
 }
 
+/// Those of the other nodes that answer the last of these questions, or those before that.
+fn elsewhere(db: &Database, patience: &Patience, questions: &[String]) -> BTreeMap<u32, Found> {
+    let kv = db.kv.as_ref();
+    if kv.peers().is_empty() {
+        return BTreeMap::new();
+    }
+    let began_us = kv.monotonic_us();
+    let mut stop =
+        || kv.monotonic_us().saturating_sub(began_us) > ASK_US || patience.check(|| kv.monotonic_us()).is_err();
+    let told = kv.ask_peers(questions, |_| None, &mut stop).into_iter();
+    let found = |answer: &String| Found { users: users_of(answer).collect() };
+    told.filter_map(|told| Some((told.node, found(told.answers.last()?)))).collect()
+}
+
 impl Users<'_> {
     fn here(&self) -> Found {
         local(&self.db.sessions, Some(self.own.number), self.tokens, self.db.kv.monotonic_us())
-    }
-
-    /// Those of the other nodes that answer the last of these questions, or those before that.
-    fn elsewhere(&self, questions: &[String]) -> BTreeMap<u32, Found> {
-        let kv = self.db.kv.as_ref();
-        if kv.peers().is_empty() {
-            return BTreeMap::new();
-        }
-        let began_us = kv.monotonic_us();
-        let mut stop = || {
-            kv.monotonic_us().saturating_sub(began_us) > ASK_US || self.patience.check(|| kv.monotonic_us()).is_err()
-        };
-        let told = kv.ask_peers(questions, |_| None, &mut stop).into_iter();
-        let found = |answer: &String| Found { users: users_of(answer).collect() };
-        told.filter_map(|told| Some((told.node, found(told.answers.last()?)))).collect()
     }
 
     /// Those who write by the tokens now. Behind that nobody begins to, if others are kept out.
@@ -138,8 +167,8 @@ impl Users<'_> {
             self.db.sessions.endings.say(*change, self.tokens, self.db.kv.monotonic_us());
             questions.push(ending(*change, self.tokens));
         }
-        let elsewhere = self.elsewhere(&questions).into_iter().filter(|(_, found)| !found.users.is_empty());
-        All { here: self.here(), elsewhere: elsewhere.map(|(node, found)| (node, (found, 0))).collect() }
+        let elsewhere = elsewhere(self.db, &self.patience, &questions);
+        All::new(self.here(), elsewhere)
     }
 
     /// Waits until those who were found have ended. `false`: they may wait for this session.
@@ -176,14 +205,7 @@ impl Users<'_> {
             all.here = still(&all.here, &self.here());
             all.elsewhere.retain(|_, (found, _)| !found.users.is_empty());
             if !all.elsewhere.is_empty() && now_us().saturating_sub(asked_us) >= ASK_EVERY_US {
-                let (now, members) = (self.elsewhere(&asked), self.db.kv.peers());
-                for (node, (found, missed)) in &mut all.elsewhere {
-                    (*found, *missed) = match now.get(node) {
-                        Some(now) => (still(found, now), 0),
-                        None => (std::mem::take(found), *missed + 1),
-                    };
-                }
-                all.elsewhere.retain(|node, (_, missed)| *missed < MISSED_MAX && members.contains(node));
+                all.hear(&elsewhere(self.db, &self.patience, &asked), &self.db.kv.peers());
                 asked_us = now_us();
             }
         }

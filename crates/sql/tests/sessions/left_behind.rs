@@ -1,13 +1,11 @@
-//! What a node that has left the cluster was loading, and was making, others take back.
+//! What a node that has left the cluster was loading others take back.
 
-use super::exclusive::is_changed;
-use super::online::fill;
-use super::{Rows, open, run, session, state_of};
+use super::{Rows, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
 use sql::{Database, DatabaseOptions, Kv, KvError, Session, Transaction};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A node over what all of them see.
 #[derive(Clone)]
@@ -16,20 +14,16 @@ struct Node {
     node: u32,
     /// Who has left; 0: nobody.
     left: Arc<AtomicU32>,
-    /// Transactions that can still begin: then the process is as good as dead.
-    steps: Arc<AtomicUsize>,
 }
 
 impl Node {
     fn of(kv: &MemoryKv, node: u32, left: &Arc<AtomicU32>) -> Node {
-        Node { kv: kv.clone(), node, left: left.clone(), steps: Arc::new(AtomicUsize::new(usize::MAX)) }
+        Node { kv: kv.clone(), node, left: left.clone() }
     }
 }
 
 impl Kv for Node {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
-        let left = self.steps.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        left.map_err(|_| KvError::ShuttingDown)?;
         self.kv.begin(options)
     }
     fn unique_id(&self) -> u64 {
@@ -128,32 +122,4 @@ fn what_was_committed_before_its_node_left_stays() {
     left.store(2, Ordering::Relaxed);
     while stays.drain_garbage(&Interrupt::default()).expect("drain") {}
     assert_eq!(run(&mut session(&stays), "SELECT count(*) FROM t"), ["40000"]);
-}
-
-/// What it was making of a table is taken back as well, and not before.
-#[test]
-fn an_index_and_a_condition_of_a_node_that_has_left_are_taken_back() {
-    for sql in ["CREATE INDEX t_v ON t (v)", "ALTER TABLE t ADD CHECK (v < 1000)"] {
-        let mut kept = 0;
-        for steps in 0.. {
-            let (kv, left) = (MemoryKv::new(), Arc::new(AtomicU32::new(0)));
-            let goes = Node::of(&kv, 2, &left);
-            let stays = open(Node::of(&kv, 1, &left));
-            let at = open(goes.clone());
-            let mut makes = session(&at);
-            fill(&mut makes);
-            goes.steps.store(steps, Ordering::Relaxed);
-            let state = state_of(&mut makes, sql);
-            drop((makes, at));
-            while stays.drain_garbage(&Interrupt::default()).expect("drain") {}
-            kept += usize::from(is_changed(&kv));
-            left.store(2, Ordering::Relaxed);
-            while stays.drain_garbage(&Interrupt::default()).expect("drain") {}
-            assert!(!is_changed(&kv), "{sql} after {steps} transactions: {state}");
-            if state == "00000" {
-                break;
-            }
-        }
-        assert!(kept > 0, "{sql}: it may come back, and goes on with it");
-    }
 }

@@ -6,7 +6,7 @@
 //! it was a duplicate. Decisions 0069 and 0210.
 //!
 //! A key that is taken may be on its way out: who deletes its row, or gives it another key, holds the row. So before a duplicate is told
-//! its row is held, too.
+//! its row is held, too: as strongly as its key asks for ([`TableAccess::holding`]).
 //!
 //! Caveat: all is bounded. Beyond that, and for COPY, a duplicate is a conflict at the commit.
 
@@ -112,7 +112,7 @@ impl Claims {
         let Some(access) = entry.filter(|_| !self.lone) else { return Ok(false) };
         let Some(found) = txn.peek(key)? else { return Ok(false) };
         let row_key = access.row_key_of_entry(key, &found)?;
-        Ok(!self.hold(txn, key, &row_key, LockMode::KeyShare)?)
+        Ok(!self.hold(txn, key, &row_key, access.holding(key))?)
     }
 
     /// Whether one lock more may be taken: at most [`LOCKED_MAX`] are.
@@ -139,9 +139,15 @@ impl Claims {
     ///
     /// # Errors
     /// A restart: it may be free by now. Those of locking.
-    pub fn settle(&self, txn: &mut dyn Transaction, key: &[u8], row_key: &[u8]) -> Result<(), SqlError> {
+    pub fn settle(
+        &self,
+        txn: &mut dyn Transaction,
+        access: &TableAccess,
+        key: &[u8],
+        row_key: &[u8],
+    ) -> Result<(), SqlError> {
         if self.lone {
-            self.hold(txn, key, row_key, LockMode::KeyShare)?;
+            self.hold(txn, key, row_key, access.holding(key))?;
         }
         Ok(())
     }

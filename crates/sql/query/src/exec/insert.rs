@@ -370,7 +370,7 @@ impl Run<'_> {
             let row_key = if index == 0 { key.clone() } else { access.row_key_of_entry(key, &found)? };
             let mode = match update {
                 Some(update) => self.foresee(target, update, &row_key, proposed)?,
-                None => LockMode::KeyShare,
+                None => access.holding(key),
             };
             if !claims.may_lock() {
                 return Ok(false);

@@ -23,6 +23,7 @@ use crate::catalog::{Building, Index, Table};
 use crate::context::EvalSettings;
 use crate::encoding::key;
 use crate::expr::Expr;
+use crate::transaction::LockMode;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
@@ -138,6 +139,13 @@ impl TableAccess {
             None => &self.primary,
             Some(at) => self.indexes.get(at).or(self.building.as_ref().map(|b| &b.index)).unwrap_or(&self.primary),
         }
+    }
+
+    /// How the row that has a unique key is held, so that whoever is about to take the key from it is waited for: one that may be referenced goes under the strongest mode only
+    /// ([`super::key_lock`]), one of an index with a predicate or an expression under any that a change of the row takes.
+    pub(crate) fn holding(&self, key: &[u8]) -> LockMode {
+        let found = self.indexes.iter().find(|index| key.starts_with(&index.id.to_be_bytes()));
+        if found.is_none_or(IndexAccess::is_plain) { LockMode::KeyShare } else { LockMode::Share }
     }
 
     /// Whether no two rows have the same values in these slots: they hold a unique key of all rows.

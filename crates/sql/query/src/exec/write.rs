@@ -103,7 +103,7 @@ impl RowImage {
         claims: &Claims,
     ) -> Result<(), SqlError> {
         let found = self.guarded(access).find(|(index, _)| *index == taken.index);
-        claims.settle(txn, found.map_or(&taken.row_key, |(_, key)| key), &taken.row_key)
+        claims.settle(txn, access, found.map_or(&taken.row_key, |(_, key)| key), &taken.row_key)
     }
 
     /// The ordinal of the first unique key of this row that a load has already.
@@ -273,7 +273,7 @@ pub fn update(
             }
             if let Some(found) = txn.get_certified(key)? {
                 let row_key = access.row_key_of_entry(key, &found)?;
-                claims.map_or(Ok(()), |claims| claims.settle(txn, key, &row_key))?;
+                claims.map_or(Ok(()), |claims| claims.settle(txn, access, key, &row_key))?;
                 return Ok(Err(ordinal));
             }
             if let Some(claims) = claims {

@@ -184,6 +184,11 @@ impl MemoryKv {
     pub fn lags_by_us(&self, us: u64) {
         self.0.state.lock().lag_us = us;
     }
+    /// Nobody holds anything any more, and those who did hear nothing of it: who led here lost its lock table, or takes them for dead.
+    pub fn loses_locks(&self) {
+        self.0.state.lock().locks.clear();
+        self.0.released.notify_all();
+    }
     /// Number of keys that have a value now.
     pub fn live_keys(&self) -> usize {
         self.0.state.lock().rows.values().filter(|v| v.last().is_some_and(|(_, value)| value.is_some())).count()
