@@ -51,6 +51,16 @@ impl Locks {
         })
     }
 
+    /// As [`Locks::request`] of each, without waiting, up to the first that cannot be had at once; gives how many were granted.
+    pub fn request_all(&self, txn: TxnId, session: Option<u64>, keys: &[&[u8]], mode: LockMode) -> usize {
+        self.with(|inner, wakeups| {
+            if let Some(session) = session {
+                inner.table.belongs(txn, session);
+            }
+            inner.table.request_all(txn, keys, mode, wakeups)
+        })
+    }
+
     /// Stops waiting.
     pub fn cancel(&self, txn: TxnId) {
         self.with(|inner, wakeups| {

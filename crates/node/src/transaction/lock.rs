@@ -6,6 +6,9 @@ use protocol::txn::{LockMode, LockReply, LockWait, MAX_LOCKS_PER_TXN};
 use std::task::{Poll, Waker};
 use store::Engine;
 
+/// Keys that begin with so many same bytes are of one index.
+const INDEX_BYTES: usize = 4;
+
 /// What a lock request does when another transaction holds the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WhenLocked {
@@ -69,6 +72,33 @@ impl<E: Engine> Transaction<E> {
                 .refresh(&now.read(), at, "a locked row is newer than the snapshot", waker)
                 .map(|done| done.map(|()| true)),
         }
+    }
+
+    /// Takes the locks of many keys of one index, in ascending order, at once: gives how many of them, from the first on, are locked and have no version
+    /// above the snapshot, as after [`Transaction::lock`] that neither waits nor moves it. The next one is to be asked for by itself; those behind it may be locked
+    /// already, and nothing is known of them.
+    pub fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> usize {
+        let (Some(first), false) = (keys.first(), self.draft.read_only) else { return 0 };
+        let id = self.id_or_new();
+        let alike = |key: &&&[u8]| key.len() >= INDEX_BYTES && key[..INDEX_BYTES] == first[..INDEX_BYTES];
+        let count = if first.len() < INDEX_BYTES { 0 } else { keys.iter().take_while(alike).count() };
+        let room = MAX_LOCKS_PER_TXN.saturating_sub(self.node.locks.held(id));
+        let before = !std::mem::replace(&mut self.locked, true);
+        let session = self.session.filter(|_| before);
+        let granted = self.node.locks.request_all(id, session, &keys[..count.min(room)], mode);
+        self.granted += granted;
+        // Whoever wrote one before it was locked is in flight, or applied.
+        let shared = &self.node.shared;
+        let unseen = |key: &&[u8]| shared.inflight.on_key(key, Timestamp::MAX).is_none();
+        let clear = match shared.sabotage.ignore_inflight() {
+            true => granted,
+            false => keys[..granted].iter().take_while(|key| unseen(key)).count(),
+        };
+        if clear == 0 || !self.node.versions().may_be_newer_beside(first, self.snapshot) {
+            return clear;
+        }
+        let same = |key: &&&[u8]| self.node.versions().newest_above(key, self.snapshot) == Ok(None);
+        keys[..clear].iter().take_while(same).count()
     }
 
     /// As [`Transaction::lock`], and leaves the snapshot where it is: for [`Transaction::present`].

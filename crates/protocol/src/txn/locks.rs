@@ -39,6 +39,8 @@
 //! A session may wait for another one elsewhere (advisory locks, held above). A circle that goes through there is not seen here: who
 //! waits there asks [`LockTable::waiters`] and [`LockTable::in_the_way_of`].
 
+mod together;
+
 use super::TxnId;
 use super::lock_mode::LockMode;
 use super::lock_sessions::Waiting;
