@@ -541,12 +541,22 @@ mod tests {
                 key.extend_from_slice(&n.to_be_bytes()[2..]);
                 let value = (next(3) > 0).then(|| vec![step as u8]);
                 let since = Timestamp::from_u64(100 + step);
+                // Some of one index behind each other, and then of another one.
+                let many = if value.is_none() && step % 2 == 0 { next(5) as u32 } else { 0 };
+                let behind =
+                    |part: u8| (1..=many).map(move |m| [&[0, 0, 0, part][..], &(n + m).to_be_bytes()[2..]].concat());
+                let keys: Vec<Vec<u8>> = [key].into_iter().chain(behind(2)).chain(behind(0)).collect();
                 match &value {
-                    None if step % 2 == 0 => buffer.delete_all(&[&key], since).unwrap(),
-                    value => buffer.set(Bytes::from(key.clone()), value.clone().map(Bytes::from), since).unwrap(),
+                    None if step % 2 == 0 => {
+                        let lent: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+                        buffer.delete_all(&lent, since).unwrap();
+                    }
+                    value => buffer.set(Bytes::from(keys[0].clone()), value.clone().map(Bytes::from), since).unwrap(),
                 }
-                let first = model.get(&key).map_or(100 + step, |(_, since)| *since);
-                model.insert(key, (value, first));
+                for key in keys {
+                    let first = model.get(&key).map_or(100 + step, |(_, since)| *since);
+                    model.insert(key, (value.clone(), first));
+                }
                 match next(12) {
                     0 => {
                         assert_eq!(buffer.savepoint() as usize, marks.len());

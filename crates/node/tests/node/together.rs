@@ -1,7 +1,7 @@
 //! Locks of many keys at once.
 
 use super::{World, bytes};
-use node::{Isolation, LockMode, Transaction, TxnError, WhenLocked};
+use node::{Isolation, LockMode, NodeOptions, Transaction, TxnError, WhenLocked};
 use std::task::{Poll, Waker};
 use store::MemoryEngine;
 
@@ -59,24 +59,81 @@ fn what_another_has_is_where_it_ends() {
     assert_eq!(lock_all(&mut all), 5);
 }
 
-/// Nothing that is newer than the snapshot counts as locked, whether it is applied or only proposed.
+/// Another commits a key, and that is applied or only proposed.
+fn change(w: &mut World, other: &mut Transaction<MemoryEngine>, key: &str, applied: bool) {
+    other.put(bytes(key), bytes("new")).unwrap();
+    if applied {
+        w.commit(other).unwrap();
+    } else {
+        assert!(other.commit(&w.now(), Waker::noop()).is_pending());
+    }
+}
+
+/// Nothing that is newer than the snapshot counts as locked, whether it is applied or only proposed; and nothing behind it is locked.
 #[test]
 fn what_is_newer_is_where_it_ends() {
     for applied in [true, false] {
         let mut w = world();
         let mut all = w.begin(Isolation::Serializable);
         let mut other = w.begin(Isolation::Serializable);
-        other.put(bytes("row1d"), bytes("new")).unwrap();
-        if applied {
-            w.commit(&mut other).unwrap();
-        } else {
-            assert!(other.commit(&w.now(), Waker::noop()).is_pending());
-        }
+        change(&mut w, &mut other, "row1d", applied);
         assert_eq!(lock_all(&mut all), 3, "applied: {applied}");
+        assert_eq!(w.node.look_at_locks(|table| table.held(all.id().unwrap())), 3);
         let now = w.now();
         let next = all.lock(&now, b"row1d", LockMode::Update, WhenLocked::Wait, Waker::noop());
         assert_eq!(next.is_pending(), !applied);
     }
+}
+
+/// What is newer by the time it is locked is seen, too.
+#[test]
+fn what_becomes_newer_before_it_is_locked_is_where_it_ends() {
+    for applied in [true, false] {
+        let mut w = world();
+        let mut all = w.begin(Isolation::Serializable);
+        let mut other = w.begin(Isolation::Serializable);
+        let keys = KEYS.map(str::as_bytes);
+        let granted = all.lock_all_while(&keys, LockMode::Update, || change(&mut w, &mut other, "row1d", applied));
+        assert_eq!(granted, 3, "applied: {applied}");
+    }
+}
+
+/// Lest the tests above are about nothing.
+#[test]
+fn what_is_in_flight_is_locked_where_nobody_looks() {
+    let mut w = world();
+    w.node.sabotage().set_ignore_inflight(true);
+    let mut all = w.begin(Isolation::Serializable);
+    let mut other = w.begin(Isolation::Serializable);
+    change(&mut w, &mut other, "row1d", false);
+    assert_eq!(lock_all(&mut all), 5);
+}
+
+/// Many are asked for some at a time: it ends where one of the later ones does.
+#[test]
+fn many_end_at_one_that_another_has_too() {
+    let mut w = World::new();
+    let (mut all, mut other) = (w.begin(Isolation::Serializable), w.begin(Isolation::Serializable));
+    let keys: Vec<String> = (100..400).map(|n| format!("row1{n}")).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
+    assert!(!is_locked(&w, &mut other, "row1300"));
+    assert_eq!(all.lock_all(&keys, LockMode::Update), 200);
+    assert_eq!(w.node.lock_counts(), (201, 0));
+    other.rollback();
+    assert_eq!(all.lock_all(&keys, LockMode::Update), 300);
+    assert_eq!(w.node.lock_counts(), (300, 0));
+}
+
+/// Past the most that a transaction may hold none is taken.
+#[test]
+fn there_are_no_more_than_a_transaction_may_hold() {
+    let mut w = World::over(NodeOptions { locks_per_txn_max: 3, ..NodeOptions::default() });
+    let mut all = w.begin(Isolation::ReadCommitted);
+    assert!(!is_locked(&w, &mut all, "row2a"));
+    assert_eq!(lock_all(&mut all), 2);
+    assert!(all.locks_full());
+    assert_eq!(lock_all(&mut all), 0);
+    assert_eq!(w.node.lock_counts(), (3, 0));
 }
 
 #[test]

@@ -378,7 +378,8 @@ impl LockTable {
     /// Stops waiting (lock timeout, interrupt); what is held stays held.
     pub fn cancel(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) {
         let Some(owner) = self.owners.get_mut(&txn) else { return };
-        owner.victim_of = None;
+        // What came the moment it gave up nobody asks for any more.
+        (owner.victim_of, owner.waited) = (None, false);
         let Some(key) = owner.waits_for.take() else { return };
         self.waiting.ends(owner.session, txn);
         if let Some(queue) = self.keys.get_mut(&key) {

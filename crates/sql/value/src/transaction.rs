@@ -649,7 +649,7 @@ pub trait Transaction: Send {
     /// [`KvError::Restart`] (with [`LockWait::Skip`]: skipped).
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError>;
     /// Locks keys of one index, in ascending order, all at once: gives how many of them, from the first on, are as after [`Transaction::lock_as`] that waited for
-    /// nobody and left the snapshot where it is. The next one is to be locked by itself. (By default none is.)
+    /// nobody and left the snapshot where it is; past the most that a transaction may hold they count as locked, as there. The next one is to be locked by itself. (By default none is.)
     fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> Result<usize, KvError> {
         let _ = (keys, mode);
         Ok(0)

@@ -44,28 +44,34 @@ mod tests {
         /// Keys that are asked for together are had where they are had one by one, whoever has and awaits which, in runs and out of them.
         #[test]
         fn together_is_one_by_one(
-            steps in prop::collection::vec((0..8u8, 1..4u64, 0..40u8, 1..20u8, 0..4usize), 0..50),
+            steps in prop::collection::vec((0..11u8, 1..4u64, 0..40u8, 1..20u8, 0..4usize), 0..50),
         ) {
             let modes = [LockMode::KeyShare, LockMode::Share, LockMode::NoKeyUpdate, LockMode::Update];
             let table = || LockTable { run_min: 3, runs: Runs::at_most(2), ..LockTable::default() };
             let (mut together, mut apart) = (table(), table());
             let mut wakeups = [Vec::new(), Vec::new()];
+            let mut marks = [0; 4];
             for (what, of, key, count, mode) in steps {
                 let (of, mode) = (txn(of), modes[mode]);
+                let mark = &mut marks[of.serial as usize];
                 match what {
                     0 => {
-                        let asked = [&mut together, &mut apart].map(|table| {
-                            table.request(of, &[key], mode, LockWait::Wait, &mut wakeups[0])
-                        });
-                        prop_assert_eq!(&asked[0], &asked[1]);
+                        let asked = together.request(of, &[key], mode, LockWait::Wait, &mut wakeups[0]);
+                        prop_assert_eq!(asked, apart.request(of, &[key], mode, LockWait::Wait, &mut wakeups[1]));
                     }
                     1 => {
                         together.release(of, &mut wakeups[0]);
                         apart.release(of, &mut wakeups[1]);
+                        *mark = 0;
                     }
                     2 => {
                         together.cancel(of, &mut wakeups[0]);
                         apart.cancel(of, &mut wakeups[1]);
+                    }
+                    3 => *mark = apart.mark(of),
+                    4 | 5 => {
+                        together.release_since(of, *mark, &mut wakeups[0]);
+                        apart.release_since(of, *mark, &mut wakeups[1]);
                     }
                     _ => {
                         let keys: Vec<[u8; 1]> = (key..key + count).map(|key| [key]).collect();
@@ -86,7 +92,39 @@ mod tests {
                 let shown = |table: &LockTable| table.shown(false, (b"", 0), usize::MAX - 1, |_| true);
                 prop_assert_eq!(shown(&together), shown(&apart));
                 prop_assert_eq!((together.size(), together.mark(of)), (apart.size(), apart.mark(of)));
+                prop_assert_eq!(&wakeups[0], &wakeups[1]);
             }
         }
+    }
+
+    /// Lest the test above is about nothing: what is given back of a run is what was taken since.
+    #[test]
+    fn what_went_into_a_run_together_is_given_back_since_a_mark() {
+        let (mut table, mut wakeups) = (LockTable { run_min: 3, ..LockTable::default() }, Vec::new());
+        let keys: Vec<[u8; 1]> = (0..20).map(|key| [key]).collect();
+        let lent: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+        assert_eq!(table.request_all(txn(1), &lent[..9], LockMode::Update, &mut wakeups), 9);
+        let mark = table.mark(txn(1));
+        assert_eq!(table.request_all(txn(1), &lent[9..], LockMode::Update, &mut wakeups), 11);
+        assert!(table.runs.held(txn(1)) > 11);
+        table.release_since(txn(1), mark, &mut wakeups);
+        assert_eq!((table.mark(txn(1)), table.size()), (9, (9, 0)));
+        assert_eq!(table.request_all(txn(2), &lent[9..], LockMode::Update, &mut wakeups), 11);
+        assert_eq!(table.request_all(txn(2), &lent, LockMode::Update, &mut wakeups), 0);
+    }
+
+    /// Who was granted what it waited for in the moment it gave up waits for nothing, and has nothing to be told.
+    #[test]
+    fn who_gave_up_is_granted_many_again() {
+        let (mut table, mut wakeups) = (LockTable::default(), Vec::new());
+        table.request(txn(1), b"a", LockMode::Update, LockWait::Wait, &mut wakeups);
+        let asked = table.request(txn(2), b"a", LockMode::Update, LockWait::Wait, &mut wakeups);
+        assert_eq!(asked, LockReply::Queued);
+        table.release(txn(1), &mut wakeups);
+        assert_eq!(table.request_all(txn(2), &[b"b", b"c"], LockMode::Update, &mut wakeups), 0, "it is to be told");
+        table.cancel(txn(2), &mut wakeups);
+        assert_eq!(table.request_all(txn(2), &[b"b", b"c"], LockMode::Update, &mut wakeups), 2);
+        let asked = table.request(txn(2), b"a", LockMode::Update, LockWait::Wait, &mut wakeups);
+        assert_eq!(asked, LockReply::Granted { waited: false });
     }
 }

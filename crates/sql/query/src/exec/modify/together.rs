@@ -65,6 +65,10 @@ impl Run<'_> {
         level: &Level,
         recheck: Option<&Expr>,
     ) -> Result<bool, SqlError> {
+        // All of them would be locked and read anew one by one.
+        if self.context.txn.with(|txn| txn.snapshot()) != self.began {
+            return Ok(false);
+        }
         let Some(chunk) = cursor.place(0).map(|(chunk, _)| chunk.clone()) else { return Ok(false) };
         let mut found = Found::default();
         found.entries.resize_with(level.access.indexes.len(), Entries::default);
