@@ -667,15 +667,10 @@ impl Transaction for MemoryTransaction {
     /// Some at a time, so that small tables see the end of it.
     fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> Result<usize, KvError> {
         for (n, key) in keys.iter().take(LOCKED_TOGETHER).enumerate() {
-            let held = self.locks.len();
-            if self.read_only || !self.acquire(&Bytes::copy_from_slice(key), mode, LockWait::Skip)? {
-                return Ok(n);
-            }
+            let locked = !self.read_only && self.acquire(&Bytes::copy_from_slice(key), mode, LockWait::Skip)?;
             // Asked once it is locked: who had it commits before it is given back.
             let newer = |versions: &Versions| versions.last().is_some_and(|(ts, _)| *ts > self.snapshot);
-            let is_newer = self.kv.state.lock().rows.get(*key).is_some_and(newer);
-            if is_newer {
-                self.unlock(held);
+            if !locked || self.kv.state.lock().rows.get(*key).is_some_and(newer) {
                 return Ok(n);
             }
         }
