@@ -172,6 +172,14 @@ impl InFlight {
         })
     }
 
+    /// How many keys, from the first on, no write in flight has.
+    pub fn clear_of(&self, keys: &[&[u8]]) -> usize {
+        if self.total.load(SeqCst) == 0 {
+            return keys.len();
+        }
+        keys.iter().take_while(|key| self.on_key(key, Timestamp::MAX).is_none()).count()
+    }
+
     /// r2 and r3 for a span: the first key from its start (from its end where `reverse`) that is in flight at or below `at`, and
     /// when. Where a commit covers a span itself, the nearest end of that.
     pub fn in_span(&self, span: &Span, at: Timestamp, reverse: bool) -> Option<(Bytes, Timestamp)> {

@@ -3,6 +3,9 @@ use protocol::txn::{LockMode, LockReply, LockTable, LockWait, TxnId, Wakeup};
 use std::collections::BTreeMap;
 use std::task::Waker;
 
+/// So many keys are asked for in one hold of the table: others wait for it meanwhile.
+const KEYS_PER_HOLD: usize = 64;
+
 /// The lock table of a node, with those who wait.
 #[derive(Debug, Default)]
 pub(crate) struct Locks(Mutex<Inner>);
@@ -49,6 +52,24 @@ impl Locks {
             }
             reply
         })
+    }
+
+    /// As [`Locks::request`] of each, without waiting, up to the first that cannot be had at once; gives how many were granted.
+    pub fn request_all(&self, txn: TxnId, mut session: Option<u64>, keys: &[&[u8]], mode: LockMode) -> usize {
+        let mut granted = 0;
+        for some in keys.chunks(KEYS_PER_HOLD) {
+            let more = self.with(|inner, wakeups| {
+                if let Some(session) = session.take() {
+                    inner.table.belongs(txn, session);
+                }
+                inner.table.request_all(txn, some, mode, wakeups)
+            });
+            granted += more;
+            if more < some.len() {
+                break;
+            }
+        }
+        granted
     }
 
     /// Stops waiting.

@@ -1,4 +1,5 @@
 use clock::{LadderLimits, Reading, Timestamp};
+use protocol::txn::MAX_LOCKS_PER_TXN;
 
 /// Isolation level (design §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -159,6 +160,8 @@ pub struct NodeOptions {
     pub lease_ns: u64,
     /// A timestamp from outside may lie this far beyond `latest`, microseconds.
     pub tolerance_us: u64,
+    /// A transaction of a node alone holds at most this many row locks; beyond it certification alone protects its rows.
+    pub locks_per_txn_max: usize,
 }
 
 impl Default for NodeOptions {
@@ -169,6 +172,7 @@ impl Default for NodeOptions {
             ladder: LadderLimits::default(),
             lease_ns: 2_000_000_000,
             tolerance_us: 1_000_000,
+            locks_per_txn_max: MAX_LOCKS_PER_TXN,
         }
     }
 }

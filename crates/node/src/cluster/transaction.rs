@@ -138,6 +138,13 @@ impl<E: Engine> Transaction<E> {
     pub fn delete(&mut self, key: Bytes) -> Result<(), TxnError> {
         self.draft.set(key, None, self.snapshot)
     }
+    /// As [`Transaction::delete`] of each, for many keys of one index.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete_all(&mut self, keys: &[&[u8]]) -> Result<(), TxnError> {
+        self.draft.delete_all(keys, self.snapshot)
+    }
     /// Buffers a write that meets no other: it is not certified, so of several the last one to commit stays.
     ///
     /// # Errors

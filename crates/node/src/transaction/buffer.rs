@@ -171,6 +171,21 @@ impl Part {
         }
     }
 
+    /// As [`Part::write`] of a deletion, whose key is copied where it has to be.
+    fn delete(&mut self, key: &[u8], since: Timestamp) -> Before {
+        match self {
+            Part::Run { writes, .. } if writes.place_of(key) == Err(writes.len()) => {
+                writes.push_lent(key, None, since);
+                Before::Nothing
+            }
+            Part::Pile(pile) => {
+                pile.push_lent(key, None, since);
+                Before::Unknown
+            }
+            _ => self.write(Bytes::copy_from_slice(key), None, since),
+        }
+    }
+
     fn remove(&mut self, key: &[u8]) {
         match self {
             Part::Run { writes, .. } if writes.len() > 0 && writes.key(writes.len() - 1) == key => writes.pop(),
@@ -314,15 +329,16 @@ impl Buffer {
         self.indexes.binary_search_by(|own| (**own).cmp(index))
     }
 
-    fn part_of(&mut self, key: &Bytes) -> &mut Part {
-        let at = match self.find(key) {
-            Ok(at) => at,
-            Err(at) => {
-                self.indexes.insert(at, key.slice(..key.len().min(INDEX_BYTES)));
-                self.parts.insert(at, Part::default());
-                at
-            }
-        };
+    fn place_of(&mut self, key: &[u8]) -> usize {
+        self.find(key).unwrap_or_else(|at| {
+            self.indexes.insert(at, Bytes::copy_from_slice(index_of(key)));
+            self.parts.insert(at, Part::default());
+            at
+        })
+    }
+
+    fn part_of(&mut self, key: &[u8]) -> &mut Part {
+        let at = self.place_of(key);
         &mut self.parts[at]
     }
 
@@ -339,6 +355,31 @@ impl Buffer {
         let before = self.part_of(&key).write(key, value, since);
         if let Some(key) = undo_key {
             self.undo.push((key, before));
+        }
+        Ok(())
+    }
+
+    /// As [`Buffer::set`] of each, of keys that are deleted: those of one index are put there together, and copied once.
+    pub fn delete_all(&mut self, keys: &[&[u8]], since: Timestamp) -> Result<(), TxnError> {
+        let mut left = keys;
+        while let Some(first) = left.first() {
+            let (these, others) = left.split_at(left.iter().take_while(|key| index_of(key) == index_of(first)).count());
+            left = others;
+            for key in these {
+                limit("a key", key.len(), MAX_KEY_BYTES)?;
+                limit("the transaction", self.bytes + key.len() + WRITE_OVERHEAD, MAX_TXN_BYTES)?;
+                self.bytes += key.len() + WRITE_OVERHEAD;
+            }
+            self.set += these.len();
+            let undone = !self.marks.is_empty();
+            let at = self.place_of(first);
+            let (part, undo) = (&mut self.parts[at], &mut self.undo);
+            for key in these {
+                let before = part.delete(key, since);
+                if undone {
+                    undo.push((Bytes::copy_from_slice(key), before));
+                }
+            }
         }
         Ok(())
     }
@@ -500,9 +541,22 @@ mod tests {
                 key.extend_from_slice(&n.to_be_bytes()[2..]);
                 let value = (next(3) > 0).then(|| vec![step as u8]);
                 let since = Timestamp::from_u64(100 + step);
-                buffer.set(Bytes::from(key.clone()), value.clone().map(Bytes::from), since).unwrap();
-                let first = model.get(&key).map_or(100 + step, |(_, since)| *since);
-                model.insert(key, (value, first));
+                // Some of one index behind each other, and then of another one.
+                let many = if value.is_none() && step % 2 == 0 { next(5) as u32 } else { 0 };
+                let behind =
+                    |part: u8| (1..=many).map(move |m| [&[0, 0, 0, part][..], &(n + m).to_be_bytes()[2..]].concat());
+                let keys: Vec<Vec<u8>> = [key].into_iter().chain(behind(2)).chain(behind(0)).collect();
+                match &value {
+                    None if step % 2 == 0 => {
+                        let lent: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+                        buffer.delete_all(&lent, since).unwrap();
+                    }
+                    value => buffer.set(Bytes::from(keys[0].clone()), value.clone().map(Bytes::from), since).unwrap(),
+                }
+                for key in keys {
+                    let first = model.get(&key).map_or(100 + step, |(_, since)| *since);
+                    model.insert(key, (value.clone(), first));
+                }
                 match next(12) {
                     0 => {
                         assert_eq!(buffer.savepoint() as usize, marks.len());

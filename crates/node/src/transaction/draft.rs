@@ -65,6 +65,11 @@ impl Draft {
         if self.read_only { Err(TxnError::ReadOnly) } else { self.buffer.set(key, value, since) }
     }
 
+    /// Buffers deletions of keys of one index, decided at `since`.
+    pub fn delete_all(&mut self, keys: &[&[u8]], since: Timestamp) -> Result<(), TxnError> {
+        if self.read_only { Err(TxnError::ReadOnly) } else { self.buffer.delete_all(keys, since) }
+    }
+
     /// Undoes the writes since the mark, and forgets what they relied on where the reads of the time are not certified; the mark stays.
     pub fn rollback_to(&mut self, savepoint: u32) {
         let gone = self.buffer.rollback_to(savepoint);

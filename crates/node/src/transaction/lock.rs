@@ -2,9 +2,12 @@ use super::{Op, Transaction};
 use crate::options::Isolation;
 use crate::{Now, TxnError};
 use clock::Timestamp;
-use protocol::txn::{LockMode, LockReply, LockWait, MAX_LOCKS_PER_TXN};
+use protocol::txn::{LockMode, LockReply, LockWait};
 use std::task::{Poll, Waker};
 use store::Engine;
+
+/// Keys that begin with so many same bytes are of one index.
+const INDEX_BYTES: usize = 4;
 
 /// What a lock request does when another transaction holds the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -71,6 +74,58 @@ impl<E: Engine> Transaction<E> {
         }
     }
 
+    /// Takes the locks of many keys of one index, in ascending order, at once: gives how many of them, from the first on, are locked and have no version
+    /// above the snapshot, as after [`Transaction::lock`] that neither waits nor moves it. The next one is to be asked for by itself. None behind it is locked, but for
+    /// those of which somebody wrote one before them in this very moment.
+    pub fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> usize {
+        self.lock_unchanged(keys, mode, || ())
+    }
+
+    /// As [`Transaction::lock_all`]; `meanwhile` happens when the keys have been looked at, and none is locked yet.
+    #[cfg(any(test, feature = "sabotage"))]
+    pub fn lock_all_while(&mut self, keys: &[&[u8]], mode: LockMode, meanwhile: impl FnOnce()) -> usize {
+        self.lock_unchanged(keys, mode, meanwhile)
+    }
+
+    fn lock_unchanged(&mut self, keys: &[&[u8]], mode: LockMode, meanwhile: impl FnOnce()) -> usize {
+        let Some(first) = keys.first().filter(|first| first.len() >= INDEX_BYTES && !self.draft.read_only) else {
+            return 0;
+        };
+        let id = self.id_or_new();
+        let room = self.locks_max().saturating_sub(self.node.locks.held(id));
+        let alike = |key: &&&[u8]| key.len() >= INDEX_BYTES && key[..INDEX_BYTES] == first[..INDEX_BYTES];
+        let count = keys.iter().take(room).take_while(alike).count();
+        // What cannot be had so anyway is not locked: it would stay so until the transaction ends.
+        let wanted = self.unchanged(&keys[..count]);
+        meanwhile();
+        if wanted == 0 {
+            return 0;
+        }
+        let before = !std::mem::replace(&mut self.locked, true);
+        let session = self.session.filter(|_| before);
+        let granted = self.node.locks.request_all(id, session, &keys[..wanted], mode);
+        self.granted += granted;
+        // Whoever wrote one before it was locked is in flight, or applied.
+        self.unchanged(&keys[..granted])
+    }
+
+    /// How many keys of one index, from the first on, nobody is about to write, nor has written above the snapshot.
+    fn unchanged(&self, keys: &[&[u8]]) -> usize {
+        let shared = &self.node.shared;
+        let clear = if shared.sabotage.ignore_inflight() { keys.len() } else { shared.inflight.clear_of(keys) };
+        match keys.first() {
+            Some(first) if clear > 0 && self.node.versions().may_be_newer_beside(first, self.snapshot) => {
+                let same = |key: &&&[u8]| self.node.versions().newest_above(key, self.snapshot) == Ok(None);
+                keys[..clear].iter().take_while(same).count()
+            }
+            _ => clear,
+        }
+    }
+
+    fn locks_max(&self) -> usize {
+        self.node.shared.options.locks_per_txn_max
+    }
+
     /// As [`Transaction::lock`], and leaves the snapshot where it is: for [`Transaction::present`].
     pub fn hold(&mut self, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         if self.draft.read_only {
@@ -117,6 +172,7 @@ impl<E: Engine> Transaction<E> {
 
     /// Whether the transaction holds so many locks that it should take no more; certification still protects its rows.
     pub fn locks_full(&self) -> bool {
-        self.granted >= MAX_LOCKS_PER_TXN && self.id.is_some_and(|id| self.node.locks.held(id) >= MAX_LOCKS_PER_TXN)
+        let max = self.locks_max();
+        self.granted >= max && self.id.is_some_and(|id| self.node.locks.held(id) >= max)
     }
 }

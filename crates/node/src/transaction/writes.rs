@@ -345,6 +345,16 @@ impl Writes {
         }
     }
 
+    /// As [`Writes::push`], of a key that is copied where it has to be.
+    pub fn push_lent(&mut self, key: &[u8], value: Option<Bytes>, since: Timestamp) {
+        match self {
+            Writes::Few(few) if few.len() < MANY_MIN => {
+                few.push(Write { key: Bytes::copy_from_slice(key), value, since })
+            }
+            _ => self.many().push(key, value, since),
+        }
+    }
+
     pub fn insert(&mut self, at: usize, key: Bytes, value: Option<Bytes>, since: Timestamp) {
         match self {
             Writes::Few(few) if few.len() < MANY_MIN => few.insert(at, Write { key, value, since }),

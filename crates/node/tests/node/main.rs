@@ -4,6 +4,7 @@ mod bulk;
 mod idle;
 mod looks;
 mod queue;
+mod together;
 
 use bytes::Bytes;
 use clock::{Level, Reading, Status, Timestamp};

@@ -39,6 +39,8 @@
 //! A session may wait for another one elsewhere (advisory locks, held above). A circle that goes through there is not seen here: who
 //! waits there asks [`LockTable::waiters`] and [`LockTable::in_the_way_of`].
 
+mod together;
+
 use super::TxnId;
 use super::lock_mode::LockMode;
 use super::lock_sessions::Waiting;
@@ -376,7 +378,8 @@ impl LockTable {
     /// Stops waiting (lock timeout, interrupt); what is held stays held.
     pub fn cancel(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) {
         let Some(owner) = self.owners.get_mut(&txn) else { return };
-        owner.victim_of = None;
+        // What came the moment it gave up nobody asks for any more.
+        (owner.victim_of, owner.waited) = (None, false);
         let Some(key) = owner.waits_for.take() else { return };
         self.waiting.ends(owner.session, txn);
         if let Some(queue) = self.keys.get_mut(&key) {

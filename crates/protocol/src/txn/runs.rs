@@ -144,6 +144,17 @@ impl Runs {
         alone && self.push(txn, taken, key, mode)
     }
 
+    /// As [`Runs::go_on`] of each, up to the first that does not ascend; gives how many went into the run.
+    pub fn go_on_with(&mut self, txn: TxnId, taken: usize, keys: &[&[u8]], mode: LockMode) -> usize {
+        let Some(first) = keys.first() else { return 0 };
+        let behind = |run: &Run| run.len().checked_sub(1).is_none_or(|last| run.key(last) < *first);
+        let alone = self.of.len() == 1;
+        // What ascends from there on is behind the other runs, too.
+        let runs = self.of.get_mut(&txn).filter(|runs| alone && runs.iter().all(behind));
+        let Some(run) = runs.and_then(|runs| runs.last_mut()).filter(|run| run.begins == taken) else { return 0 };
+        keys.iter().take_while(|key| run.push(key, mode)).count()
+    }
+
     /// A key of somebody's run is given an entry in the table.
     pub fn meet(&mut self, txn: TxnId, key: &[u8]) {
         for run in self.of.get_mut(&txn).into_iter().flatten() {

@@ -63,8 +63,10 @@ pub(crate) trait Operations: Send {
     fn scan_ahead(&mut self, now: &Reading, spans: &[SpanAhead], waker: &Waker) -> Result<bool, TxnError>;
     fn find_gap(&mut self, now: &Reading, span: &Span, end: &Bytes, waker: &Waker) -> Op<bool>;
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode);
+    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> usize;
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
+    fn delete_all(&mut self, keys: &[&[u8]]) -> Result<(), TxnError>;
     fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError>;
     fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError>;
     fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError>;
@@ -200,6 +202,9 @@ macro_rules! forward {
             fn delete(&mut self, key: Bytes) -> Result<(), TxnError> {
                 self.delete(key)
             }
+            fn delete_all(&mut self, keys: &[&[u8]]) -> Result<(), TxnError> {
+                self.delete_all(keys)
+            }
             fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError> {
                 self.overwrite(key, value)
             }
@@ -287,6 +292,9 @@ forward!(Alone {
         Poll::Ready(Ok(false))
     }
     fn lock_ahead(&mut self, _: &[Bytes], _: LockMode) {}
+    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> usize {
+        self.lock_all(keys, mode)
+    }
     // Alone nothing is uncertain.
     fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
         self.begin_statement(now)
@@ -355,6 +363,10 @@ forward!(Member {
     }
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         self.lock_ahead(keys, mode);
+    }
+    // Who leads them is asked ahead.
+    fn lock_all(&mut self, _: &[&[u8]], _: LockMode) -> usize {
+        0
     }
     fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
         self.repeat_statement(now)

@@ -320,6 +320,12 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         self.waited_for_lock(waited);
         locked.map_err(|e| about(e, key))
     }
+    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> Result<usize, KvError> {
+        if self.txn.locks_full() {
+            return Ok(keys.len());
+        }
+        Ok(self.txn.lock_all(keys, convert::lock_mode(mode)))
+    }
     fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
         if self.txn.locks_full() {
             return Ok(());
@@ -364,6 +370,10 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     }
     fn delete(&mut self, key: Bytes) -> Result<(), KvError> {
         self.txn.delete(key).map_err(convert::error)?;
+        self.take_memory()
+    }
+    fn delete_all(&mut self, keys: &[&[u8]]) -> Result<(), KvError> {
+        self.txn.delete_all(keys).map_err(convert::error)?;
         self.take_memory()
     }
     fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), KvError> {

@@ -648,6 +648,12 @@ pub trait Transaction: Send {
     /// skipped. Afterwards a `get` of the key gives its newest value: the snapshot moved up if it had to (and could), else
     /// [`KvError::Restart`] (with [`LockWait::Skip`]: skipped).
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError>;
+    /// Locks keys of one index, in ascending order, all at once: gives how many of them, from the first on, are as after [`Transaction::lock_as`] that waited for
+    /// nobody and left the snapshot where it is; past the most that a transaction may hold they count as locked, as there. The next one is to be locked by itself. (By default none is.)
+    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> Result<usize, KvError> {
+        let _ = (keys, mode);
+        Ok(0)
+    }
     /// As [`Transaction::lock_as`], in the strongest mode.
     fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {
         self.lock_as(key, LockMode::Update, wait)
@@ -688,6 +694,10 @@ pub trait Transaction: Send {
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError>;
     /// Buffers a delete.
     fn delete(&mut self, key: Bytes) -> Result<(), KvError>;
+    /// As [`Transaction::delete`] of each, for many keys of one index, in any order.
+    fn delete_all(&mut self, keys: &[&[u8]]) -> Result<(), KvError> {
+        keys.iter().try_for_each(|key| self.delete(Bytes::copy_from_slice(key)))
+    }
     /// Buffers a write (`None`: a delete) that meets no other: it is not certified, so of several the last one to commit stays. A key that is
     /// written so is never written otherwise. (By default it is certified, which is always right.)
     fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), KvError> {

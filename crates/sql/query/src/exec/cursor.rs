@@ -264,6 +264,38 @@ impl Cursor {
         &mut self.row
     }
 
+    /// As [`Cursor::advance`], for one table, to the next row of those at hand in the bytes of one chunk: `false` at its end.
+    pub(super) fn advance_at_hand(&mut self) -> Result<bool, SqlError> {
+        let Cursor { context, levels, states, row, .. } = self;
+        let ([level], [state]) = (&levels[..], &mut states[..]) else { return Ok(false) };
+        if level.outer || level.after.is_some() {
+            return Ok(false);
+        }
+        loop {
+            let Rows::Together(_, places) = &mut state.rows else { return Ok(false) };
+            let Some(at) = places.next() else { return Ok(false) };
+            state.row = Found::Together(at);
+            let found = match state.stages.is_some() {
+                true => passes(state, level, context, row)?,
+                false => {
+                    level.decode(state.key(), state.stored(), &mut row[level.places()])?;
+                    holds(level.filter.as_ref(), row, context)?
+                }
+            };
+            if found {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The bytes that the current row of a level lies in, with others, and where its key and its value do.
+    pub(super) fn place(&self, level: usize) -> Option<(&Bytes, [u32; 4])> {
+        match (&self.states[level].row, &self.states[level].rows) {
+            (Found::Together(place), Rows::Together(bytes, _)) => Some((bytes, *place)),
+            _ => None,
+        }
+    }
+
     /// Key of the current row of a level; empty if a left join found none.
     pub fn key(&self, level: usize) -> Bytes {
         match &self.states[level].row {

@@ -215,6 +215,18 @@ impl IndexAccess {
         Ok(Some(Entry { key: self.checked(key)?, value, guarded }))
     }
 
+    /// Appends the key of the entry of a row; `false`: it has none.
+    pub(super) fn append_key(&self, row: &[Value], row_key: &[u8], out: &mut Vec<u8>) -> Result<bool, SqlError> {
+        if !self.holds(row)? {
+            return Ok(false);
+        }
+        let null = self.encode_columns(row, 0, out)?;
+        if !self.unique || null {
+            out.extend_from_slice(&row_key[PREFIX_BYTES..]);
+        }
+        Ok(true)
+    }
+
     pub(super) fn checked(&self, key: Vec<u8>) -> Result<Bytes, SqlError> {
         if key.len() > KEY_MAX_BYTES {
             return Err(SqlError::new(

@@ -7,6 +7,8 @@
 //! Where rows are far some are locked, and what they become is made, before the first of them is written: what must be looked at for all of them is asked for together. Not
 //! where a write changes other rows, which may be among them.
 
+mod together;
+
 use super::ahead::{self, AHEAD_ROWS};
 use super::cursor::{Cursor, Level};
 use super::evaluate;
@@ -169,7 +171,11 @@ impl Modify {
                 } else if *immediate && far {
                     while run.find_and_write(&mut cursor, &levels[*at], *at, recheck.as_ref(), AHEAD_ROWS)? {}
                 } else if *immediate {
+                    let together = levels.len() == 1 && run.deletes_together();
                     while cursor.advance()? {
+                        if together && run.delete_together(&mut cursor, &levels[*at], recheck.as_ref())? {
+                            continue;
+                        }
                         let (key, stored) = (cursor.key(*at), cursor.stored_lent(*at));
                         run.lock_and_write(&key, &stored, &levels[*at], recheck.as_ref(), cursor.row_mut())?;
                     }

@@ -36,6 +36,11 @@ impl Written {
         Ok(())
     }
 
+    /// So many rows more, without RETURNING.
+    pub(super) fn add_all(&mut self, rows: usize) {
+        self.count += rows as u64;
+    }
+
     /// The number of rows, and the rows of RETURNING.
     pub(super) fn finish(self) -> (u64, Vec<Row>) {
         (self.count, self.returned)
