@@ -622,6 +622,52 @@ fn queries_within_queries_hold_what_is_linear_in_them() {
     }
 }
 
+/// Full joins hold what is square in their number, little for each, and count for it.
+#[test]
+fn full_joins_hold_what_they_count() {
+    let mut s = session(Interrupt::default());
+    assert_eq!(state_of(&mut s, "create table full_one (a int)"), "00000");
+    let mut of = |n: usize| {
+        let joins: String = (1..n).map(|i| format!(" full join full_one b{i} using (a)")).collect();
+        let (state, peak) = peak_bytes(|| state_of(&mut s, &format!("select 1 from full_one b0{joins}")));
+        assert_eq!(state, "00000");
+        peak
+    };
+    let (half, whole) = (of(80), of(160));
+    assert!(whole <= 5 * half, "{half} bytes for 80 joins, {whole} for 160");
+    // 100 columns of 100 tables.
+    let columns: Vec<String> = (0..100).map(|i| format!("c{i} int")).collect();
+    assert_eq!(state_of(&mut s, &format!("create table wide ({})", columns.join(", "))), "00000");
+    assert_eq!(state_of(&mut s, "set timeball.query_memory_bytes = '64MB'"), "00000");
+    let joins: String = (1..200).map(|i| format!(" natural full join wide w{i}")).collect();
+    let (state, peak) = peak_bytes(|| state_of(&mut s, &format!("select 1 from wide w0{joins}")));
+    assert_eq!(state, "53200");
+    assert!(peak <= 12 * MEMORY_BYTES, "{peak} bytes");
+}
+
+/// What is inside a query in FROM or in a select list is copied once at its level, and counts.
+#[test]
+fn queries_in_from_are_copied_once() {
+    let mut s = session(Interrupt::default());
+    for [open, close] in [["(select a from (select ", " a) q)"], ["(select count(q) from (select ", " a) q)"]] {
+        let mut of = |n: usize| {
+            let text = format!("select {}1{}", open.repeat(n), close.repeat(n));
+            let (state, peak) = peak_bytes(|| state_of(&mut s, &text));
+            assert_eq!(state, "00000", "{open}");
+            peak
+        };
+        let (half, whole) = (of(60), of(120));
+        // 17 kB for a level, and so for each of those below it: 7,200 of them.
+        assert!(whole <= 5 * half && whole <= 160 << 20, "{open}: {half} bytes for 60 levels, {whole} for 120");
+    }
+    assert_eq!(state_of(&mut s, "set timeball.query_memory_bytes = '32MB'"), "00000");
+    // Another text: a plan that is known is planned no more.
+    let text = format!("select {}1{}", "(select a from (select ".repeat(119), " a) q)".repeat(119));
+    let (state, peak) = peak_bytes(|| state_of(&mut s, &text));
+    assert_eq!(state, "53200");
+    assert!(peak <= 64 << 20, "{peak} bytes");
+}
+
 /// The columns of a row count as they are made.
 #[test]
 fn rows_of_many_large_columns_end_while_they_are_made() {

@@ -125,7 +125,7 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Mark
         marked |= empty;
     }
     if found.group {
-        tokens = grouping::mark(tokens);
+        tokens = grouping::flatten(grouping::mark(tokens));
     }
     if found.using {
         let named;

@@ -84,11 +84,44 @@ const NESTED: &[[&str; 5]] = &[
     ["SELECT 1 FROM t JOIN u ON t.a = u.a AND ", "EXISTS (SELECT 1 FROM t JOIN u ON t.a = u.a AND ", "true", ")", ""],
     ["SELECT 1 FROM t, u WHERE t.a = u.a AND ", "EXISTS (SELECT 1 FROM t, u WHERE t.a = u.a AND ", "true", ")", ""],
     ["SELECT json_agg(", "(SELECT json_agg(", "1", "))", ")"],
+    ["SELECT json_agg(", "ARRAY(SELECT json_agg(", "1", ")::text)", ")"],
+    ["SELECT ", "(SELECT count(DISTINCT (SELECT ", "1", ")))", ""],
+    ["SELECT ", "(SELECT sum(1) FILTER (WHERE 1 = ", "1", "))", ""],
     ["SELECT * FROM t, unnest(ARRAY[", "(SELECT max(n) FROM t t2, unnest(ARRAY[", "1", "]) n)", "]) m"],
     ["SELECT 1 FROM t WHERE a IN (", "(SELECT ", "1", ")", ")"],
     ["SELECT 1", "", "", " UNION ALL SELECT 1", ""],
     ["SELECT 1", "", "", " EXCEPT SELECT 1", ""],
 ];
+
+/// Chains of WITH queries of which each names the one before twice: the first, and the others by their number and the names of the one before.
+const CHAINS: &[[&str; 2]] = &[
+    ["SELECT 1 AS a", "SELECT x.a FROM P x, P y"],
+    ["SELECT 1 AS a", "SELECT x.a FROM P x WHERE EXISTS (SELECT 1 FROM P y WHERE y.a = x.a)"],
+    ["SELECT 1 AS a", "SELECT (SELECT max(a) FROM P) AS a, (SELECT min(a) FROM P) AS b"],
+    ["SELECT 1 AS a", "SELECT a FROM P UNION SELECT a FROM P"],
+    ["SELECT 1 AS a", "NOT MATERIALIZED SELECT x.a FROM P x, P y"],
+    ["SELECT 1 AS a", "SELECT x.a FROM P x JOIN P y USING (a) ORDER BY (SELECT max(a) FROM P) LIMIT 1"],
+    ["SELECT a FROM t", "SELECT x.a FROM t, P x, P y WHERE t.a = x.a AND t.a = y.a"],
+    [
+        "SELECT 1 AS a UNION ALL SELECT a + 1 FROM q0 WHERE a < 1",
+        "SELECT x.a FROM P x, P y UNION SELECT a FROM Q WHERE a < 0",
+    ],
+];
+
+/// `WITH q0 AS (..), q1 AS (.. q0 ..), .. SELECT * FROM qn`; `within`: what they stand in.
+fn chain([first, other]: [&str; 2], n: usize, [before, after]: [&str; 2]) -> String {
+    let link = |i: usize| {
+        let (how, other) = match other.strip_prefix("NOT MATERIALIZED ") {
+            Some(other) => ("NOT MATERIALIZED ", other),
+            None => ("", other),
+        };
+        let own = other.replace('P', &format!("q{}", i - 1)).replace('Q', &format!("q{i}"));
+        format!(", q{i} AS {how}({own})")
+    };
+    let recursive = if first.contains("q0") { "RECURSIVE " } else { "" };
+    let links: String = (1..n).map(link).collect();
+    format!("{before}WITH {recursive}q0 AS ({first}){links} SELECT a FROM q{}{after}", n - 1)
+}
 
 fn nest([before, open, inner, close, after]: [&str; 5], n: usize) -> String {
     format!("{before}{}{inner}{}{after}", open.repeat(n), close.repeat(n))
@@ -174,4 +207,81 @@ fn each_pass_over_many_rows_looks() {
     let looks = sql::work::looks() - before;
     // 600,000 tokens: so many looks for each of seven passes, and those of the grammar.
     assert!(looks >= 7 * 9 + 300, "{looks} looks");
+}
+
+/// Looks of what is done.
+fn looks<R>(what: impl FnOnce() -> R) -> (u64, R) {
+    let before = sql::work::looks();
+    let done = what();
+    (sql::work::looks() - before, done)
+}
+
+/// What is named twice is bound, walked, estimated, explained and run once: a chain of such names has 2^n paths.
+#[test]
+fn chains_of_queries_that_are_named_twice_cost_what_they_are_long() {
+    let mut session = super::session();
+    super::run(&mut session, "INSERT INTO t VALUES (2, 3, 'd', '{}'); ANALYZE t").unwrap();
+    for shape in CHAINS {
+        for around in
+            [["", ""], ["SELECT (", " LIMIT 1)"], ["SELECT (SELECT min(a) FROM (", ") q) FROM t"], ["EXPLAIN ", ""]]
+        {
+            let mut of = |n: usize| {
+                let text = chain(*shape, n, around);
+                let (looks, rows) = looks(|| super::run(&mut session, &text));
+                let rows = rows.unwrap_or_else(|e| panic!("{e}: {}", &text[..text.len().min(300)]));
+                assert!(around[0] == "EXPLAIN " || rows.iter().all(|row| row == "1" || row == "2"), "{rows:?}");
+                (looks, rows.len())
+            };
+            let (small, large) = (of(20), of(60));
+            assert!(
+                large.0 <= 12 * small.0.max(4),
+                "{shape:?} in {around:?}: {small:?} looks and rows of 20, {large:?} of 60"
+            );
+            assert!(large.1 <= 4 * small.1, "{shape:?} in {around:?}: {small:?} looks and rows of 20, {large:?} of 60");
+        }
+    }
+}
+
+/// Each of its queries reads a column of the row around the first.
+#[test]
+fn chains_of_correlated_queries_cost_what_they_are_long() {
+    let mut session = super::session();
+    super::run(&mut session, "INSERT INTO t VALUES (2, 3, 'd', '{}')").unwrap();
+    let mut of = |n: usize| {
+        let chain = chain(["SELECT o.a", "SELECT x.a FROM P x, P y WHERE x.a = o.a"], n, ["(", ")"]);
+        let text = format!("SELECT {chain} FROM t o ORDER BY a");
+        let (looks, rows) = looks(|| super::run(&mut session, &text));
+        assert_eq!(rows.unwrap(), ["1", "2"]);
+        looks
+    };
+    let (small, large) = (of(20), of(60));
+    assert!(large <= 12 * small.max(4), "{small} looks for 20, {large} for 60");
+}
+
+/// A text of a column is one of the columns of the next query, which may name it twice.
+#[test]
+fn explained_columns_do_not_double() {
+    let mut session = super::session();
+    let [open, close] = ["(SELECT c || c AS c FROM ", " OFFSET 0) q"];
+    let text = format!("EXPLAIN VERBOSE SELECT * FROM {}t{}", open.repeat(60), close.repeat(60));
+    let rows = super::run(&mut session, &text).unwrap();
+    assert!(rows.iter().all(|row| row.len() < 16_384), "{:?}", rows.iter().map(String::len).max());
+}
+
+/// A column that many joins merge is one call over all of them.
+#[test]
+fn full_joins_merge_their_columns_once() {
+    let world = world();
+    for join in ["NATURAL FULL JOIN u t{}", "FULL JOIN t t{} USING (a)", "FULL JOIN u t{} USING (a)"] {
+        let of = |n: usize| {
+            let joins: String = (1..n).map(|i| format!(" {}", join.replace("{}", &i.to_string()))).collect();
+            let text = format!("SELECT a FROM {} t0{joins}", if join.contains("u t") { "u" } else { "t" });
+            looks(|| plan(&text, &world.plan_context()).unwrap_or_else(|e| panic!("{e}: {join}"))).0
+        };
+        let (small, large) = (of(20), of(80));
+        // Each join asks for the merged column, which is as long as there are joins: a square, and no more.
+        assert!(large <= 24 * small.max(4), "{join}: {small} looks for 20, {large} for 80");
+        // And it is counted: without that there would be nothing to end it by.
+        assert!(large >= 8, "{join}: {large} looks for 80");
+    }
 }

@@ -132,18 +132,19 @@ HashSetOp Except All
 EXPLAIN
 QUERY PLAN:text
 Lookup or Hash Left Join
-  Hash Cond: (1 = author.id)
-  Join Filter: (author.born > 1)
-  ->  CTE Scan
-        ->  Recursive Union
-              ->  Result
-              ->  WorkTable Scan
-                    Filter: (column1 < 3)
+  Hash Cond: (n.i = author.id)
+  Join Filter: (author.born > n.i)
+  CTE n
+    ->  Recursive Union
+          ->  Result
+          ->  WorkTable Scan
+                Filter: (column1 < 3)
+  ->  CTE Scan on n
   ->  Seq Scan on author
   Lookup
     ->  Point Lookup using author_pkey on author
-          Index Cond: (id = 1)
-          Filter: (author.born > 1)
+          Index Cond: (id = n.i)
+          Filter: (author.born > n.i)
 EXPLAIN
 
 EXPLAIN (FORMAT JSON) SELECT name FROM author WHERE born = 1950 ORDER BY name;

@@ -5,7 +5,7 @@
 //! where they must agree.
 
 use super::aggregate::{AggregateCall, Function as Aggregate};
-use super::bounds::{Bounds, Doubling};
+use super::bounds::{Bounds, holds_query};
 use super::lower::Lower;
 use super::node::{Node, SortKey};
 use super::scalar::{Scalar, Subplan};
@@ -20,6 +20,7 @@ use crate::plan::PlanContext;
 use crate::plan::assignment::{self, Shared};
 use crate::syntax::marks::written;
 use crate::types::{CastKind, SqlType};
+use crate::work;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     self, DuplicateTreatment, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
@@ -56,6 +57,8 @@ pub(super) struct Cte {
     pub(super) node: Arc<Node>,
     /// Its rows as part of a query that nothing is around: so what is asked of them there can go into it.
     pub(super) inlined: Option<Arc<Node>>,
+    /// Queries of its plan, one that stands in several places as often as it does.
+    pub(super) weight: usize,
 }
 
 /// The binder of one statement.
@@ -87,8 +90,13 @@ pub(super) struct Binder<'c> {
     pub(super) not_scalar: Option<&'static str>,
     /// Subqueries that several columns are set from, by number and width of the row around.
     shared: BTreeMap<(usize, usize), (Subplan, Arc<[Output]>)>,
+    /// Subqueries that marks stand for, by their place in `held` and the width of the row around: what is compiled for two uses is planned once. Planned twice at
+    /// each level, queries within queries would be planned 2^n times.
+    planned: BTreeMap<(usize, usize), (Subplan, Arc<[Output]>)>,
     next_id: usize,
     pub(super) bounds: Bounds,
+    /// Memory of syntax trees that are copied, until the statement is bound.
+    pub(super) copied: work::Held,
 }
 
 /// The grouping of a query whose select list is bound.
@@ -128,7 +136,8 @@ impl<'s> Grouping<'s> {
         if function_name(&function.name).is_some_and(|(_, name)| name == "grouping") {
             return self.grouping(&function);
         }
-        let text = canonical(&Expr::Function(function.clone()), self.from)?;
+        let mut taken = Expr::Function(function);
+        let text = canonical(&taken, self.from)?;
         let is_volatile = |call: &AggregateCall| {
             let keys = call.order.iter().map(|key| &key.by);
             call.args.iter().chain(keys).chain(&call.filter).any(walk::scalar_is_volatile)
@@ -138,7 +147,6 @@ impl<'s> Grouping<'s> {
         {
             return Ok(slot_expr(self.first + place));
         }
-        let mut taken = Expr::Function(function);
         if let Expr::Function(function) = &mut taken {
             whole_rows(function);
             let clause = Clause::plain(super::take::AGGREGATE_CALLS);
@@ -230,6 +238,10 @@ impl VisitorMut for Canonical<'_, '_> {
 /// # Errors
 /// Those of the moment.
 pub(super) fn canonical(expr: &Expr, scope: &Scope<'_>) -> Result<Option<String>, SqlError> {
+    // It has no such text: it is not copied to find that out.
+    if holds_query(expr) {
+        return Ok(None);
+    }
     let mut copy = expr.clone();
     match copy.visit(&mut Canonical(scope)) {
         ControlFlow::Continue(()) => written(copy).map(Some),
@@ -241,7 +253,7 @@ pub(super) fn canonical(expr: &Expr, scope: &Scope<'_>) -> Result<Option<String>
 fn given(part: &crate::plan::parts::Given) -> Cte {
     let column = |field: &crate::output::Field| Output { name: field.name.clone(), ty: field.ty.clone(), origin: None };
     let columns = part.columns.iter().map(column).collect();
-    Cte { name: part.name.clone(), columns, node: Arc::new(Node::Given { part: part.part }), inlined: None }
+    Cte { name: part.name.clone(), columns, node: Arc::new(Node::Given { part: part.part }), inlined: None, weight: 1 }
 }
 
 impl<'c> Binder<'c> {
@@ -265,8 +277,10 @@ impl<'c> Binder<'c> {
             short: false,
             not_scalar: None,
             shared: BTreeMap::new(),
+            planned: BTreeMap::new(),
             next_id: 0,
             bounds: Bounds::default(),
+            copied: work::Held::default(),
         }
     }
 
@@ -357,7 +371,8 @@ impl<'c> Binder<'c> {
 
     /// As [`Binder::take`] and [`Binder::compile`].
     pub(super) fn scalar(&mut self, expr: &Expr, scope: &Scope<'_>, clause: Clause) -> Result<Scalar, SqlError> {
-        let taken = self.take(expr.clone(), scope, clause)?;
+        let copy = self.copy(expr)?;
+        let taken = self.take(copy, scope, clause)?;
         self.compile(taken, scope)
     }
 
@@ -418,6 +433,23 @@ impl<'c> Binder<'c> {
         let (id, correlated) = (self.id(), frame.uses_parent.get() || walk::reads_round(&planned.node));
         let plan = Subplan { id, node: planned.node, prefix: scope.width(), correlated, probe: None };
         Ok((plan, planned.columns))
+    }
+
+    /// The query that a mark stands for, planned once however often it is compiled.
+    pub(super) fn marked_plan(
+        &mut self,
+        place: usize,
+        query: &ast::Query,
+        scope: &Scope<'_>,
+    ) -> Result<(Subplan, Arc<[Output]>), SqlError> {
+        let key = (place, scope.width());
+        if let Some(known) = self.planned.get(&key) {
+            return Ok(known.clone());
+        }
+        let (plan, columns) = self.subplan(query, scope)?;
+        let made: (Subplan, Arc<[Output]>) = (plan, columns.into());
+        self.planned.insert(key, made.clone());
+        Ok(made)
     }
 
     /// A subquery that several columns are set from, planned once for all of them.
@@ -513,11 +545,9 @@ impl<'c> Binder<'c> {
             return Err(self.no_aggregate(&name, args, scope));
         }
         // PostgreSQL starts a line for each element that is an array or a row.
-        // For that it is bound for its type, and again below.
+        // For that it is bound for its type, and again below: but for the queries in it.
         let typed = args.first().filter(|_| kind == Aggregate::JsonAgg { binary: false });
-        let doubling = self.may_double(typed);
-        self.bounds.doublings += usize::from(doubling == Doubling::Dear);
-        let lines = match typed.filter(|_| doubling != Doubling::No) {
+        let lines = match typed {
             Some(arg) => {
                 mark_of(arg).is_some_and(|place| matches!(self.held[place], Held::RowJson { row: true, .. }))
                     || matches!(self.compile(arg.clone(), scope)?.ty, SqlType::Array(_) | SqlType::Record)
@@ -540,7 +570,6 @@ impl<'c> Binder<'c> {
             let scalar = self.compile(arg, scope)?;
             scalars.push(self.known(scalar)?);
         }
-        self.bounds.doublings -= usize::from(doubling == Doubling::Dear);
         let types: Vec<SqlType> = scalars.iter().map(|scalar| scalar.ty.clone()).collect();
         let Some(ty) = kind.result(&types).filter(|_| star || kind == Aggregate::Count || !types.is_empty()) else {
             return Err(undefined(&name, &types));

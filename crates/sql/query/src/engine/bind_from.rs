@@ -13,12 +13,12 @@ use super::bounds::holds_query;
 use super::item_set::{ITEMS_MAX, ItemSet};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
 use super::journal::Named;
+use super::merged::{COPIES, EXPR_BYTES, EXPR_UNITS, Merged, Shown, over_slots};
 use super::node::Node;
 use super::presence::{WITH_SCHEMA, has_outer_join, is_hidden, names_alone};
 use super::reduce::reduced;
-use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr, item_of};
-use super::take::{Clause, call_expr, function_name, list_args};
-use super::types::{cast_expr, common};
+use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr, slot_expr};
+use super::take::{Clause, function_name, list_args};
 use crate::catalog::{Oid, Relation, snapshot};
 use crate::expr::hidden_relation;
 use crate::identifier::fold;
@@ -27,31 +27,11 @@ use crate::pg_catalog::{self, VirtualTable};
 use crate::plan::located::KEY_NAME;
 use crate::syntax::tree::constraint_of;
 use crate::types::SqlType;
+use crate::work;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// A column of a FROM that `*` shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Shown {
-    /// Item and column.
-    Column(usize, usize),
-    /// A column merged by USING.
-    Merged(usize),
-}
-
-/// A column merged by USING that is not simply one of the two.
-struct Merged {
-    name: String,
-    /// Over columns of items.
-    expr: Expr,
-    ty: SqlType,
-    items: ItemSet,
-    /// Merged into another in its turn.
-    hidden: bool,
-}
 
 /// A part of FROM, and what `*` shows of it.
 struct Side {
@@ -65,7 +45,7 @@ pub(super) struct Items {
     pub(super) list: Vec<Item>,
     /// Columns hidden by USING: item and column.
     shadowed: BTreeSet<(usize, usize)>,
-    merged: Vec<Merged>,
+    pub(super) merged: Vec<Merged>,
     /// Where `*` shows columns, if not in the order of the items.
     ranks: BTreeMap<Shown, usize>,
     /// An item depends on those before it: the order stays.
@@ -111,18 +91,24 @@ impl Items {
                 });
             }
         }
+        let slot = |item: usize, number: usize| Some(slot_expr(bases.get(item).copied().flatten()? + number));
         for (number, merged) in self.merged.iter().enumerate() {
-            let Some(expr) = over_slots(&merged.expr, &scope) else { continue };
+            // What is merged into another has no name to be found by.
+            if merged.hidden {
+                continue;
+            }
+            let Some(expr) = over_slots(&merged.expr, &slot) else { continue };
             scope.columns.push(ScopeColumn {
                 relation: usize::MAX,
                 number,
                 name: merged.name.clone(),
-                place: Place::Merged(Box::new(expr), merged.items),
+                place: Place::Merged(Arc::new(expr), merged.items),
                 origin: None,
-                shadowed: merged.hidden,
+                shadowed: false,
                 rank: rank(Shown::Merged(number)),
             });
         }
+        scope.bases = bases;
         scope
     }
 
@@ -147,7 +133,7 @@ impl Items {
 
     /// A merged column over the columns of items.
     pub(super) fn merged_expr(&self, column: &ScopeColumn) -> Option<Expr> {
-        self.merged.get(column.number).map(|merged| merged.expr.clone())
+        self.merged.get(column.number).map(|merged| merged.expr.as_ref().clone())
     }
 
     /// All items, as written.
@@ -162,21 +148,21 @@ impl Items {
         }
     }
 
-    fn ty(&self, shown: Shown) -> SqlType {
+    pub(super) fn ty(&self, shown: Shown) -> SqlType {
         match shown {
             Shown::Column(item, number) => self.list[item].columns[number].ty.clone(),
             Shown::Merged(number) => self.merged[number].ty.clone(),
         }
     }
 
-    fn expr(&self, shown: Shown) -> Expr {
+    pub(super) fn expr(&self, shown: Shown) -> Expr {
         match shown {
             Shown::Column(item, number) => item_expr(item, number),
-            Shown::Merged(number) => self.merged[number].expr.clone(),
+            Shown::Merged(number) => self.merged[number].expr.as_ref().clone(),
         }
     }
 
-    fn items_of(&self, shown: Shown) -> ItemSet {
+    pub(super) fn items_of(&self, shown: Shown) -> ItemSet {
         match shown {
             Shown::Column(item, _) => ItemSet::one(item),
             Shown::Merged(number) => self.merged[number].items,
@@ -185,15 +171,15 @@ impl Items {
 
     /// The names that both sides show.
     fn common_names(&self, left: &Side, right: &Side) -> Vec<String> {
-        let named = |side: &Side| -> Vec<String> {
+        let named = |side: &Side| -> Vec<&str> {
             let names = side.shown.iter().map(|shown| self.name(*shown));
-            names.filter(|name| !is_hidden(name) && *name != KEY_NAME).map(str::to_string).collect()
+            names.filter(|name| !is_hidden(name) && *name != KEY_NAME).collect()
         };
-        let others = named(right);
-        named(left).into_iter().filter(|name| others.contains(name)).collect()
+        let others: BTreeSet<&str> = named(right).into_iter().collect();
+        named(left).into_iter().filter(|name| others.contains(name)).map(str::to_string).collect()
     }
 
-    fn hide(&mut self, shown: Shown) {
+    pub(super) fn hide(&mut self, shown: Shown) {
         match shown {
             Shown::Column(item, number) => {
                 self.shadowed.insert((item, number));
@@ -201,42 +187,6 @@ impl Items {
             Shown::Merged(number) => self.merged[number].hidden = true,
         }
     }
-
-    /// What USING makes of two columns: the kept one as it is, if that has the type of both, else an expression.
-    fn merge(&mut self, name: &str, kept: Shown, other: Shown, full: bool) -> Result<Shown, SqlError> {
-        let ty = common(&self.ty(kept), &self.ty(other), "JOIN/USING")?;
-        self.hide(other);
-        if !full && self.ty(kept) == ty {
-            return Ok(kept);
-        }
-        let expr = if full {
-            call_expr("coalesce", vec![self.expr(kept), self.expr(other)])
-        } else {
-            cast_expr(self.expr(kept), &ty)
-        };
-        let items = if full { self.items_of(kept).and(self.items_of(other)) } else { self.items_of(kept) };
-        self.hide(kept);
-        self.merged.push(Merged { name: name.to_string(), expr, ty, items, hidden: false });
-        Ok(Shown::Merged(self.merged.len() - 1))
-    }
-}
-
-/// An expression over columns of items, over slots; `None` if not all of them are in the row.
-fn over_slots(expr: &Expr, scope: &Scope<'_>) -> Option<Expr> {
-    let mut copy = expr.clone();
-    let slots = ast::visit_expressions_mut(&mut copy, |part| {
-        if item_of(part).is_none() {
-            return ControlFlow::Continue(());
-        }
-        match scope.item(part) {
-            Some(slot) => {
-                *part = slot;
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Break(()),
-        }
-    });
-    slots.is_continue().then_some(copy)
 }
 
 /// Whether a join in FROM merges columns.
@@ -379,14 +329,19 @@ impl Binder<'_> {
                 common
             }
         };
-        let (mut on, mut shown, mut used) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, name) in names.iter().enumerate() {
-            if names[..place].contains(name) {
+        let (mut on, mut shown, mut used, mut said) = (Vec::new(), Vec::new(), BTreeSet::new(), BTreeSet::new());
+        for name in &names {
+            if !said.insert(name) {
                 let message = format!("column name \"{name}\" appears more than once in USING clause");
                 return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
             }
             let l = using_column(items, &left.shown, name, "left")?;
             let r = using_column(items, &right.shown, name, "right")?;
+            // It is asked for, and shown, and bound for both.
+            let size = items.size(l) + items.size(r);
+            self.context.pace.step()?;
+            work::step(size * COPIES * EXPR_UNITS)?;
+            self.copied.take(size * COPIES * EXPR_BYTES)?;
             let expr = Expr::BinaryOp {
                 left: Box::new(items.expr(l)),
                 op: ast::BinaryOperator::Eq,
@@ -615,8 +570,21 @@ impl Binder<'_> {
         if schema.is_none()
             && let Some(cte) = self.ctes.iter().rev().find(|cte| cte.name == table)
         {
-            let inlined = cte.inlined.as_ref().filter(|_| outer.width() == 0);
-            return Ok((cte.columns.clone(), ItemSource::Node(inlined.unwrap_or(&cte.node).clone()), None, None));
+            if let Node::Cte(scan) = cte.node.as_ref()
+                && !scan.shared
+                && let Some(last) = scan.prefix.checked_sub(1)
+            {
+                // Who reads it reads what it reads: of a row around both.
+                outer.read_slot(last);
+            }
+            let node = match cte.inlined.as_ref().filter(|_| outer.width() == 0) {
+                Some(inlined) => {
+                    self.bounds.weight += cte.weight;
+                    inlined
+                }
+                None => &cte.node,
+            };
+            return Ok((cte.columns.clone(), ItemSource::Node(node.clone()), None, None));
         }
         if let Some(found) = pg_catalog::lookup(schema, table) {
             return Ok((virtual_columns(found), ItemSource::Virtual(found), None, None));

@@ -3,7 +3,7 @@
 use super::bind::{Binder, Cte, Output, Planned, direction};
 use super::keys::own_kinds;
 use super::named_items::name_parts;
-use super::node::{Node, SetKind, SortKey};
+use super::node::{CteScan, Node, SetKind, SortKey};
 use super::recursive::{self, names_read, times_read};
 use super::scalar::Scalar;
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible};
@@ -20,6 +20,10 @@ use sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+/// NOT MATERIALIZED is heeded at each of several places while there are so many queries in what stands there, at most: a chain of such queries of which
+/// each names the one before twice would be 2^n queries. It is a wish: what is computed once has the same rows.
+const INLINED_QUERIES_MAX: usize = 64;
 
 /// What follows the body of a query.
 #[derive(Clone, Copy, Debug)]
@@ -391,24 +395,28 @@ impl Binder<'_> {
         for cte in &with.cte_tables {
             let name = fold(&cte.alias.name);
             let recursive = with.recursive && times_read(&cte.query, &name, 1) > 0;
-            let (planned, shared) = if recursive {
-                (self.recursive(cte, &name, outer)?, false)
-            } else {
-                let frame = Scope::inside(Some(outer));
-                let planned = self.query(&cte.query, &frame)?;
-                let shared = !frame.uses_parent.get() && !walk::reads_round(&planned.node);
-                (self.known_columns(planned, outer.width()), shared)
+            let (frame, before) = (Scope::inside(Some(outer)), self.bounds.weight);
+            let planned = match recursive {
+                true => self.recursive(cte, &name, &frame)?,
+                false => self.query(&cte.query, &frame)?,
             };
+            let planned = self.known_columns(planned, outer.width());
+            let weight = self.bounds.weight - before;
             let columns = renamed(planned.columns, &cte.alias.columns, &name)?;
+            let once = read.get(&name) == Some(&1);
             let wanted = match &cte.materialized {
                 _ if recursive || outer.width() > 0 => false,
                 Some(CteAsMaterialized::Materialized) => false,
-                Some(CteAsMaterialized::NotMaterialized) => true,
-                None => read.get(&name) == Some(&1),
+                Some(CteAsMaterialized::NotMaterialized) => once || weight <= INLINED_QUERIES_MAX,
+                None => once,
             };
-            let inlined = (wanted && !walk::is_volatile(&planned.node)).then(|| planned.node.clone());
-            let node = Arc::new(Node::Cte { id: self.id(), plan: planned.node, prefix: outer.width(), shared });
-            self.ctes.push(Cte { name, columns, node, inlined });
+            let shared = !frame.uses_parent.get() && !walk::reads_round(&planned.node);
+            let volatile = walk::is_volatile(&planned.node);
+            let inlined = (wanted && !volatile).then(|| planned.node.clone());
+            let names = columns.iter().map(|column| column.name.clone()).collect();
+            let (id, plan, prefix) = (self.id(), planned.node, outer.width());
+            let scan = CteScan { id, name: name.clone(), columns: names, plan, prefix, shared, volatile };
+            self.ctes.push(Cte { name, columns, node: Arc::new(Node::Cte(scan)), inlined, weight });
         }
         Ok(())
     }
@@ -434,6 +442,7 @@ impl Binder<'_> {
             columns: columns.clone(),
             node: Arc::new(Node::Working { id }),
             inlined: None,
+            weight: 1,
         });
         let step = self.body(right, outer);
         self.ctes.pop();

@@ -183,8 +183,11 @@ impl Binder<'_> {
         outer: &'p Scope<'p>,
     ) -> Result<Bound<'p>, SqlError> {
         let mut items = self.items(select, &from)?;
-        let mut order = tail.order.map(order_keys).transpose()?.unwrap_or(&[]).to_vec();
-        let mut having = select.having.clone();
+        let mut order = Vec::new();
+        for key in tail.order.map(order_keys).transpose()?.unwrap_or_default() {
+            order.push(self.copy(key)?);
+        }
+        let mut having = self.copy(&select.having)?;
         let mut lifted = false;
         for item in &mut items {
             lifted |= self.lift(&mut item.expr, &from)?;
@@ -223,11 +226,11 @@ impl Binder<'_> {
                     continue;
                 }
                 SelectItem::UnnamedExpr(expr) => {
-                    items.push(Item { name: column_label(expr), origin: origin(expr, from), expr: expr.clone() });
+                    items.push(Item { name: column_label(expr), origin: origin(expr, from), expr: self.copy(expr)? });
                     continue;
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    items.push(Item { name: fold(alias), origin: origin(expr, from), expr: expr.clone() });
+                    items.push(Item { name: fold(alias), origin: origin(expr, from), expr: self.copy(expr)? });
                     continue;
                 }
                 SelectItem::Wildcard(_) if from.relations.is_empty() => {

@@ -23,6 +23,8 @@ pub(super) struct Bounds {
     pub(super) depth: usize,
     branches: usize,
     queries: usize,
+    /// Queries of the plan so far, those of a common table expression as often as it stands in the plan.
+    pub(super) weight: usize,
     /// Places around at which conditions with subqueries are bound twice.
     pub(super) doublings: usize,
     /// Views that are being unfolded, outermost first, and the levels of their texts.
@@ -70,6 +72,7 @@ impl Binder<'_> {
         }
         self.context.pace.step()?;
         self.bounds.queries += 1;
+        self.bounds.weight += 1;
         if self.bounds.queries > QUERIES_MAX {
             return Err(depth::too_deep().hint(format!("A statement has at most {QUERIES_MAX} queries.")));
         }

@@ -9,6 +9,9 @@ use crate::catalog::Oid;
 use crate::plan::share::{Columns, GROUP_SHARE, all, column_of};
 use crate::statistics::{ColumnStatistics, TableStatistics};
 use crate::types::{SqlType, Value};
+use crate::work;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Rows of what nothing is known of.
@@ -16,58 +19,101 @@ const UNKNOWN_ROWS: f64 = 1000.0;
 /// Share of rows for which a subquery is true.
 const SUBQUERY_SHARE: f64 = 0.5;
 
+/// Rows of anything, at most: products of products have no end.
+const ROWS_MAX: f64 = 1e100;
+/// Units of work of looking at a node.
+const NODE_UNITS: usize = 512;
+
 /// What is known of a table.
 pub(super) type Known<'a> = &'a dyn Fn(Oid) -> Option<Arc<TableStatistics>>;
 
 /// Rows that a node gives, at least one.
 pub(super) fn rows(node: &Node, known: Known<'_>) -> f64 {
-    let rows = match node {
-        Node::One | Node::Sequence { .. } => 1.0,
-        Node::Values(rows) => rows.len() as f64,
-        Node::Table(scan) => {
-            let statistics = known(scan.access.table.id);
-            statistics.map_or(UNKNOWN_ROWS, |s| s.rows as f64 * share_of(scan.asked(), &columns(scan, &s)))
-        }
-        Node::Virtual { .. } | Node::Internal { .. } | Node::Function { .. } => UNKNOWN_ROWS,
-        Node::Given { .. } | Node::Working { .. } => UNKNOWN_ROWS,
-        Node::Filter { input, conditions } => rows(input, known) * share_of(conditions, &|_| None),
-        Node::Project { input, .. } | Node::Cut { input, .. } | Node::Window { input, .. } => rows(input, known),
-        Node::ProjectSet { input, .. } => 10.0 * rows(input, known),
-        Node::Sort { input, limit, .. } => bounded(rows(input, known), limit.as_ref().map(|(_, limit)| limit)),
-        Node::Limit { input, limit, .. } => bounded(rows(input, known), limit.as_ref()),
-        Node::Aggregate { keys, .. } if keys.is_empty() => 1.0,
-        Node::Aggregate { input, keys, .. } => groups(input, keys, known),
-        Node::Distinct { input, .. } => rows(input, known),
-        Node::Join(join) => joined(join, known),
-        Node::Set { kind: SetKind::Union, left, right, .. } => rows(left, known) + rows(right, known),
-        Node::Set { left, .. } => rows(left, known),
-        Node::Cte { plan, .. } => rows(plan, known),
-        Node::Recursive { base, .. } => 10.0 * rows(base, known),
-    };
-    rows.max(1.0)
+    Estimates::default().rows(node, known)
 }
 
 /// Rows that are read of all tables below a node; `None` if one of them is not known.
 pub(super) fn read(node: &Node, known: Known<'_>) -> Option<f64> {
-    match node {
-        Node::Table(scan) if scan.path.is_narrowed() => known(scan.access.table.id).map(|_| rows(node, known)),
-        Node::Table(scan) => Some(known(scan.access.table.id)?.rows as f64),
-        Node::One | Node::Values(_) => Some(rows(node, known)),
-        Node::Filter { input, .. }
-        | Node::Project { input, .. }
-        | Node::Cut { input, .. }
-        | Node::Window { input, .. }
-        | Node::ProjectSet { input, .. }
-        | Node::Sort { input, .. }
-        | Node::Limit { input, .. }
-        | Node::Aggregate { input, .. }
-        | Node::Distinct { input, .. }
-        | Node::Cte { plan: input, .. } => read(input, known),
-        Node::Join(Join { left, right, .. }) | Node::Set { left, right, .. } => {
-            Some(read(left, known)? + read(right, known)?)
+    Estimates::default().read(node, known)
+}
+
+/// Estimates of nodes to which several lead, by their addresses: each is made once (see [`super::walk`]). It is for one plan, which outlives it.
+#[derive(Default)]
+pub(super) struct Estimates {
+    rows: RefCell<BTreeMap<usize, f64>>,
+    read: RefCell<BTreeMap<usize, Option<f64>>>,
+}
+
+impl Estimates {
+    /// As [`rows`].
+    pub(super) fn rows(&self, node: &Node, known: Known<'_>) -> f64 {
+        // Who was ended has no use for it, and ends at the next step.
+        if work::step(NODE_UNITS).is_err() {
+            return 1.0;
         }
-        _ => None,
+        let of = |input: &Arc<Node>| once(&self.rows, input, || self.rows(input, known));
+        let rows = match node {
+            Node::One | Node::Sequence { .. } => 1.0,
+            Node::Values(rows) => rows.len() as f64,
+            Node::Table(scan) => {
+                let statistics = known(scan.access.table.id);
+                statistics.map_or(UNKNOWN_ROWS, |s| s.rows as f64 * share_of(scan.asked(), &columns(scan, &s)))
+            }
+            Node::Virtual { .. } | Node::Internal { .. } | Node::Function { .. } => UNKNOWN_ROWS,
+            Node::Given { .. } | Node::Working { .. } => UNKNOWN_ROWS,
+            Node::Filter { input, conditions } => of(input) * share_of(conditions, &|_| None),
+            Node::Project { input, .. } | Node::Cut { input, .. } | Node::Window { input, .. } => of(input),
+            Node::ProjectSet { input, .. } => 10.0 * of(input),
+            Node::Sort { input, limit, .. } => bounded(of(input), limit.as_ref().map(|(_, limit)| limit)),
+            Node::Limit { input, limit, .. } => bounded(of(input), limit.as_ref()),
+            Node::Aggregate { keys, .. } if keys.is_empty() => 1.0,
+            Node::Aggregate { input, keys, .. } => groups(of(input), input, keys, known),
+            Node::Distinct { input, .. } => of(input),
+            Node::Join(join) => joined(join, of(&join.left), of(&join.right)),
+            Node::Set { kind: SetKind::Union, left, right, .. } => of(left) + of(right),
+            Node::Set { left, .. } => of(left),
+            Node::Cte(cte) => of(&cte.plan),
+            Node::Recursive { base, .. } => 10.0 * of(base),
+        };
+        rows.max(1.0).clamp(1.0, ROWS_MAX)
     }
+
+    /// As [`read`].
+    fn read(&self, node: &Node, known: Known<'_>) -> Option<f64> {
+        work::step(NODE_UNITS).ok()?;
+        let of = |input: &Arc<Node>| once(&self.read, input, || self.read(input, known));
+        match node {
+            Node::Table(scan) if scan.path.is_narrowed() => known(scan.access.table.id).map(|_| self.rows(node, known)),
+            Node::Table(scan) => Some(known(scan.access.table.id)?.rows as f64),
+            Node::One | Node::Values(_) => Some(self.rows(node, known)),
+            Node::Filter { input, .. }
+            | Node::Project { input, .. }
+            | Node::Cut { input, .. }
+            | Node::Window { input, .. }
+            | Node::ProjectSet { input, .. }
+            | Node::Sort { input, .. }
+            | Node::Limit { input, .. }
+            | Node::Aggregate { input, .. }
+            | Node::Distinct { input, .. } => of(input),
+            Node::Cte(cte) => of(&cte.plan),
+            Node::Join(Join { left, right, .. }) | Node::Set { left, right, .. } => Some(of(left)? + of(right)?),
+            _ => None,
+        }
+    }
+}
+
+/// What is said of a node, said once if others may ask as well.
+fn once<T: Copy>(known: &RefCell<BTreeMap<usize, T>>, node: &Arc<Node>, say: impl FnOnce() -> T) -> T {
+    if Arc::strong_count(node) == 1 {
+        return say();
+    }
+    let at = Arc::as_ptr(node).addr();
+    let before = known.borrow().get(&at).copied();
+    before.unwrap_or_else(|| {
+        let said = say();
+        known.borrow_mut().insert(at, said);
+        said
+    })
 }
 
 fn bounded(rows: f64, limit: Option<&Scalar>) -> f64 {
@@ -78,8 +124,7 @@ fn bounded(rows: f64, limit: Option<&Scalar>) -> f64 {
     limit.map_or(rows, |limit| rows.min(limit))
 }
 
-fn groups(input: &Arc<Node>, keys: &[Scalar], known: Known<'_>) -> f64 {
-    let all = rows(input, known);
+fn groups(all: f64, input: &Arc<Node>, keys: &[Scalar], known: Known<'_>) -> f64 {
     let Node::Table(scan) = input.as_ref() else { return all * GROUP_SHARE };
     let Some(statistics) = known(scan.access.table.id) else { return all * GROUP_SHARE };
     let distinct = |key: &Scalar| Some(column_of(&key.expr, &columns(scan, &statistics))?.0.distinct);
@@ -87,8 +132,7 @@ fn groups(input: &Arc<Node>, keys: &[Scalar], known: Known<'_>) -> f64 {
 }
 
 /// As if one side had the key of the other: a join along a reference gives the rows that refer.
-fn joined(join: &Join, known: Known<'_>) -> f64 {
-    let (left, right) = (rows(&join.left, known), rows(&join.right, known));
+fn joined(join: &Join, left: f64, right: f64) -> f64 {
     let matched = if join.keys.is_empty() { left * right } else { left.max(right) };
     let matched = matched * share_of(&join.on, &|_| None);
     match join.kind {

@@ -3,18 +3,19 @@
 //! Nodes that PostgreSQL has no operators for are shown where it shows what they do: conditions at what they are asked of, select lists as what the operator below gives.
 
 use super::aggregate::AggregateCall;
-use super::estimate;
-use super::node::{Join, JoinKey, JoinKind, Node, SetKind, SortKey};
+use super::estimate::Estimates;
+use super::node::{CteScan, Join, JoinKey, JoinKind, Node, SetKind, SortKey};
 use super::scalar::{Scalar, Step};
 use super::scan::TableScan;
 use super::window::WindowCall;
-use crate::explain::{Fact, Operator, Role, Shown, all_of, nameless};
+use crate::explain::{Fact, Operator, Role, Shown, all_of, bounded, nameless};
 use crate::expr::Expr;
 use crate::expr::deparse::Deparse;
 use crate::identifier::quote_identifier;
 use crate::plan::explain::{Access, numbered, snake, sort_key};
 use crate::statistics::TableStatistics;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// Removes nodes that do nothing.
@@ -40,33 +41,51 @@ pub(super) fn operator(node: &Node) -> Operator {
                 known.insert(scan.access.table.id, statistics.clone());
             }
         });
-        let mut tree = Tree { known, several: tables > 1, aliases: Vec::new(), subplans: 0 };
-        tree.describe(node, &[]).0
+        let (estimates, waiting, common) = (Estimates::default(), Vec::new(), BTreeMap::new());
+        let several = tables > 1;
+        let mut tree = Tree { known, estimates, several, aliases: Vec::new(), subplans: 0, waiting, common };
+        let mut whole = tree.describe(node, &[]).0;
+        // One after the other, and each once: a chain of them may be long.
+        while let Some((scan, around)) = tree.waiting.pop() {
+            let (operator, _) = tree.describe(&scan.plan, &around);
+            tree.common.insert(scan.id, (format!("CTE {}", scan.name), Some(operator)));
+        }
+        let common = std::mem::take(&mut tree.common).into_values();
+        for (name, operator) in common.filter_map(|(name, operator)| Some((name, operator?))) {
+            whole.cost += operator.cost;
+            whole.inputs.push((Role::InitPlan(name), operator));
+        }
+        whole
     })
 }
 
 /// Names of the columns of a row.
 type Columns = Vec<String>;
 
-struct Tree {
+struct Tree<'n> {
     known: BTreeMap<u32, Arc<TableStatistics>>,
+    estimates: Estimates,
     /// Columns are named with their tables.
     several: bool,
     aliases: Vec<String>,
     subplans: usize,
+    /// Common table expressions that were named and are not described yet, with the columns around them.
+    waiting: Vec<(&'n CteScan, Columns)>,
+    /// Those that were named, in the order in which they were said.
+    common: BTreeMap<usize, (String, Option<Operator>)>,
 }
 
 fn name_of(columns: &[String]) -> impl Fn(usize) -> String + '_ {
     |place| columns.get(place).cloned().unwrap_or_else(|| nameless(place))
 }
 
-impl Tree {
+impl<'n> Tree<'n> {
     fn rows(&self, node: &Node) -> f64 {
-        estimate::rows(node, &|table| self.known.get(&table).cloned())
+        self.estimates.rows(node, &|table| self.known.get(&table).cloned())
     }
 
     /// An expression over rows with these columns; its queries go below `under`.
-    fn scalar(&mut self, scalar: &Scalar, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
+    fn scalar(&mut self, scalar: &'n Scalar, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
         let mut columns: Columns = columns.to_vec();
         columns.resize_with(scalar.width, String::new);
         for (place, name) in columns.iter_mut().enumerate().filter(|(_, name)| name.is_empty()) {
@@ -79,7 +98,7 @@ impl Tree {
         expression(&scalar.expr, &columns)
     }
 
-    fn step(&mut self, step: &Step, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
+    fn step(&mut self, step: &'n Step, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
         let name = step.plan().map(|plan| {
             self.subplans += 1;
             let name = format!("SubPlan {}", self.subplans);
@@ -90,7 +109,7 @@ impl Tree {
         });
         let name = name.unwrap_or_default();
         let parts: Vec<String> = step.parts().into_iter().map(|part| expression(part, columns)).collect();
-        let list = parts.join(", ");
+        let list = bounded(parts.join(", "));
         match step {
             Step::Subquery(_) | Step::Shared(..) => format!("({name})"),
             Step::Exists(_) => format!("EXISTS({name})"),
@@ -106,16 +125,17 @@ impl Tree {
         }
     }
 
-    fn scalars(&mut self, all: &[Scalar], columns: &[String], under: &mut Vec<(Role, Operator)>) -> Vec<String> {
+    fn scalars(&mut self, all: &'n [Scalar], columns: &[String], under: &mut Vec<(Role, Operator)>) -> Vec<String> {
         all.iter().map(|one| self.scalar(one, columns, under)).collect()
     }
 
-    fn sort_keys(&mut self, keys: &[SortKey], columns: &[String], under: &mut Vec<(Role, Operator)>) -> Vec<String> {
-        let mut key = |key: &SortKey| sort_key(self.scalar(&key.by, columns, under), key.descending, key.nulls_first);
+    fn sort_keys(&mut self, keys: &'n [SortKey], columns: &[String], under: &mut Vec<(Role, Operator)>) -> Vec<String> {
+        let mut key =
+            |key: &'n SortKey| sort_key(self.scalar(&key.by, columns, under), key.descending, key.nulls_first);
         keys.iter().map(&mut key).collect()
     }
 
-    fn call(&mut self, call: &AggregateCall, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
+    fn call(&mut self, call: &'n AggregateCall, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
         let distinct = if call.distinct { "DISTINCT " } else { "" };
         let args = self.scalars(&call.args, columns, under);
         let args = if args.is_empty() { "*".to_owned() } else { args.join(", ") };
@@ -123,20 +143,20 @@ impl Tree {
         let order = if order.is_empty() { String::new() } else { format!(" ORDER BY {}", order.join(", ")) };
         let filter = call.filter.as_ref().map(|filter| self.scalar(filter, columns, under));
         let filter = filter.map_or_else(String::new, |filter| format!(" FILTER (WHERE {filter})"));
-        format!("{}({distinct}{args}{order}){filter}", call.function.name())
+        bounded(format!("{}({distinct}{args}{order}){filter}", call.function.name()))
     }
 
-    fn window(&mut self, call: &WindowCall, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
+    fn window(&mut self, call: &'n WindowCall, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
         use super::window::Function as W;
         let name = match &call.function {
             W::Aggregate(aggregate) => return format!("{} OVER (?)", self.call(aggregate, columns, under)),
             W::Shift(by) => if *by < 0 { "lag" } else { "lead" }.to_owned(),
             function => snake(&format!("{function:?}")),
         };
-        format!("{name}({}) OVER (?)", self.scalars(&call.args, columns, under).join(", "))
+        bounded(format!("{name}({}) OVER (?)", self.scalars(&call.args, columns, under).join(", ")))
     }
 
-    fn table(&mut self, scan: &TableScan, around: &[String]) -> (Operator, Columns) {
+    fn table(&mut self, scan: &'n TableScan, around: &[String]) -> (Operator, Columns) {
         let table = &scan.access.table;
         let alias = numbered(&table.name, &self.aliases);
         self.aliases.push(alias.clone());
@@ -161,7 +181,7 @@ impl Tree {
         (operator, columns)
     }
 
-    fn join(&mut self, join: &Join, rows: f64, around: &[String]) -> (Operator, Columns) {
+    fn join(&mut self, join: &'n Join, rows: f64, around: &[String]) -> (Operator, Columns) {
         let (left, mut columns) = self.describe(&join.left, around);
         let of_left = columns.clone();
         let before = if join.lateral { columns.clone() } else { around.to_vec() };
@@ -171,7 +191,7 @@ impl Tree {
         columns.resize_with(join.left_width, String::new);
         columns.extend(of_right.iter().skip(own).cloned());
         let mut under = Vec::new();
-        let mut key = |key: &JoinKey| {
+        let mut key = |key: &'n JoinKey| {
             let (l, r) = (self.scalar(&key.left, &of_left, &mut under), self.scalar(&key.right, &of_right, &mut under));
             let op = if key.null_equal { "IS NOT DISTINCT FROM" } else { "=" };
             format!("({l} {op} {r})")
@@ -215,13 +235,13 @@ impl Tree {
     }
 
     /// An operator over one, whose rows have the same columns.
-    fn over(&mut self, kind: &'static str, node: &Node, input: &Node, around: &[String]) -> (Operator, Columns) {
+    fn over(&mut self, kind: &'static str, node: &'n Node, input: &'n Node, around: &[String]) -> (Operator, Columns) {
         let (below, columns) = self.describe(input, around);
         (Operator::over(kind, kind, self.rows(node), below), columns)
     }
 
     /// A node whose rows begin with those of `around`.
-    fn describe(&mut self, node: &Node, around: &[String]) -> (Operator, Columns) {
+    fn describe(&mut self, node: &'n Node, around: &[String]) -> (Operator, Columns) {
         let rows = self.rows(node);
         let leaf = |kind: &'static str, title: String| Operator::leaf(kind, title, rows);
         let with = |own: Vec<String>| -> Columns { around.iter().cloned().chain(own).collect() };
@@ -328,10 +348,17 @@ impl Tree {
                 let operator = Operator::both("SetOp", format!("HashSetOp {command}"), rows, left, right);
                 (operator.tool("Command", command), columns)
             }
-            Node::Cte { plan, prefix, .. } => {
-                let (below, columns) = self.describe(plan, &around[..(*prefix).min(around.len())]);
-                let own = columns.into_iter().skip(*prefix).collect();
-                (Operator::over("CTE Scan", "CTE Scan", rows, below), with(own))
+            Node::Cte(scan) => {
+                if let Entry::Vacant(first) = self.common.entry(scan.id) {
+                    first.insert((String::new(), None));
+                    self.waiting.push((scan, around[..scan.prefix.min(around.len())].to_vec()));
+                }
+                let own = scan.columns.iter().map(|column| match self.several {
+                    true => format!("{}.{}", quote_identifier(&scan.name), quote_identifier(column)),
+                    false => quote_identifier(column),
+                });
+                let title = format!("CTE Scan on {}", scan.name);
+                (leaf("CTE Scan", title).tool("CTE Name", scan.name.clone()), with(own.collect()))
             }
             Node::Recursive { base, step, prefix, .. } => {
                 let before = &around[..(*prefix).min(around.len())];
@@ -353,7 +380,7 @@ impl Tree {
     }
 
     /// UNION of as many as there are, whichever way they lean.
-    fn union(&mut self, node: &Node, all: bool, around: &[String]) -> (Operator, Columns) {
+    fn union(&mut self, node: &'n Node, all: bool, around: &[String]) -> (Operator, Columns) {
         let (mut members, mut columns) = (Vec::new(), None);
         let mut rest = vec![node];
         while let Some(next) = rest.pop() {
@@ -376,7 +403,7 @@ impl Tree {
     }
 }
 
-/// An expression over rows whose columns are named so.
+/// An expression over rows whose columns are named so. It may name a column of the next query, and that twice: so its length is bounded.
 fn expression(expr: &Expr, columns: &[String]) -> String {
-    Deparse { names: &name_of(columns), pretty: false }.text(expr)
+    bounded(Deparse { names: &name_of(columns), pretty: false }.text(expr))
 }

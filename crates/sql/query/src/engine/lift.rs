@@ -13,12 +13,16 @@ use super::bind_select::has_aggregate_inside;
 use super::scope::{RESERVED, Scope, Visible, reserved};
 use super::take::{function_name, relation_parts};
 use crate::identifier::fold;
+use crate::work;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderByKind, Query, Select, SelectItem,
     SetExpr, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::ops::ControlFlow;
+
+/// Units of work of looking at an expression.
+const EXPR_UNITS: usize = 64;
 
 /// What stands in the place of an aggregate that was taken out.
 fn note_expr(place: usize) -> Expr {
@@ -95,18 +99,30 @@ enum Named {
 /// Gathers what an aggregate names, but for what stands in subqueries.
 struct Columns {
     depth: usize,
+    /// Those in subqueries, too.
+    all: bool,
     found: Vec<Named>,
 }
 
-impl Columns {
-    fn add_rows(&mut self, function: &ast::Function) {
-        let FunctionArguments::List(list) = &function.args else { return };
-        for arg in &list.args {
-            if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) = arg {
-                self.found.push(Named::Row(relation_parts(name)));
-            }
-        }
+/// What an expression names by itself, not by its parts.
+fn named(expr: &Expr) -> Vec<Named> {
+    match expr {
+        Expr::Identifier(ident) if !ident.value.starts_with(RESERVED) => vec![Named::Column(vec![fold(ident)])],
+        Expr::CompoundIdentifier(parts) => vec![Named::Column(parts.iter().map(fold).collect())],
+        Expr::QualifiedWildcard(name, _) => vec![Named::Row(relation_parts(name))],
+        Expr::Function(function) => rows_named(function),
+        _ => Vec::new(),
     }
+}
+
+/// The arguments `t.*` of a call.
+fn rows_named(function: &ast::Function) -> Vec<Named> {
+    let FunctionArguments::List(list) = &function.args else { return Vec::new() };
+    let row = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) => Some(Named::Row(relation_parts(name))),
+        _ => None,
+    };
+    list.args.iter().filter_map(row).collect()
 }
 
 impl Visitor for Columns {
@@ -123,23 +139,15 @@ impl Visitor for Columns {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match expr {
-            _ if self.depth > 0 => {}
-            Expr::Identifier(ident) if !ident.value.starts_with(RESERVED) => {
-                self.found.push(Named::Column(vec![fold(ident)]));
-            }
-            Expr::CompoundIdentifier(parts) => self.found.push(Named::Column(parts.iter().map(fold).collect())),
-            Expr::QualifiedWildcard(name, _) => self.found.push(Named::Row(relation_parts(name))),
-            Expr::Function(function) => self.add_rows(function),
-            _ => {}
+        if self.depth == 0 || self.all {
+            self.found.append(&mut named(expr));
         }
         ControlFlow::Continue(())
     }
 }
 
-fn columns(function: &ast::Function) -> Vec<Named> {
-    let mut columns = Columns { depth: 0, found: Vec::new() };
-    columns.add_rows(function);
+fn columns(function: &ast::Function, all: bool) -> Vec<Named> {
+    let mut columns = Columns { depth: 0, all, found: rows_named(function) };
     let _ = function.visit(&mut columns);
     columns.found
 }
@@ -149,22 +157,67 @@ fn is_aggregate(function: &ast::Function) -> bool {
     function.over.is_none() && name.is_some_and(|name| super::aggregate::Function::named(&name).is_some())
 }
 
-/// Whether a subquery may hold an aggregate of ours: all of whose columns we know, one of them being ours.
-struct Plausible<'a, 's>(&'a Scope<'s>);
+/// Whether a subquery may hold an aggregate of ours: all of whose columns we know, one of them being ours. Aggregates may stand in queries within aggregates:
+/// the names of all are asked for in one walk.
+struct Plausible<'a, 's> {
+    ours: &'a Scope<'s>,
+    depth: usize,
+    /// Aggregates around what is visited, outermost first: the queries around each, whether it names what is ours, and what is nobody's.
+    around: Vec<(usize, bool, bool)>,
+}
+
+impl Plausible<'_, '_> {
+    fn is_within<T: Visit>(node: &T, ours: &Scope<'_>) -> Result<bool, SqlError> {
+        match Visit::visit(node, &mut Plausible { ours, depth: 0, around: Vec::new() }) {
+            ControlFlow::Continue(()) => Ok(false),
+            ControlFlow::Break(None) => Ok(true),
+            ControlFlow::Break(Some(ended)) => Err(ended),
+        }
+    }
+}
 
 impl Visitor for Plausible<'_, '_> {
-    type Break = ();
+    /// It was found, or the statement was ended.
+    type Break = Option<SqlError>;
 
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        if !is_aggregate(function) {
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Option<SqlError>> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Option<SqlError>> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Option<SqlError>> {
+        if let Err(ended) = work::step(EXPR_UNITS) {
+            return ControlFlow::Break(Some(ended));
+        }
+        if matches!(expr, Expr::Function(function) if is_aggregate(function)) {
+            self.around.push((self.depth, false, false));
+        }
+        if self.around.last().is_none_or(|(depth, ..)| *depth != self.depth) {
             return ControlFlow::Continue(());
         }
-        let whose: Vec<Whose> = columns(function).iter().map(|named| self.0.whose(named, self.0)).collect();
-        if whose.contains(&Whose::Ours) && !whose.contains(&Whose::Nobodys) {
-            return ControlFlow::Break(());
+        for named in named(expr) {
+            let whose = self.ours.whose(&named, self.ours);
+            for (_, ours, nobodys) in self.around.iter_mut().rev().take_while(|(depth, ..)| *depth == self.depth) {
+                *ours |= whose == Whose::Ours;
+                *nobodys |= whose == Whose::Nobodys;
+            }
         }
         ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Option<SqlError>> {
+        if !matches!(expr, Expr::Function(function) if is_aggregate(function)) {
+            return ControlFlow::Continue(());
+        }
+        match self.around.pop() {
+            Some((_, true, false)) => ControlFlow::Break(None),
+            _ => ControlFlow::Continue(()),
+        }
     }
 }
 
@@ -176,7 +229,20 @@ struct Lifter<'a, 'c, 's> {
     ours: &'a Scope<'s>,
     /// Queries within the expression.
     depth: usize,
+    /// Aggregates around that name nothing nearer than our columns: with one of our aggregates inside they are ours as well.
+    around: usize,
     found: bool,
+}
+
+impl Lifter<'_, '_, '_> {
+    /// Whether an aggregate of the query itself names nothing of it, nor of those between it and us.
+    fn is_far(&self, expr: &Expr) -> bool {
+        let Expr::Function(function) = expr else { return false };
+        self.depth == 0
+            && !std::ptr::addr_eq(self.scope, self.ours)
+            && is_aggregate(function)
+            && columns(function, true).iter().all(|named| self.scope.whose(named, self.ours) != Whose::Inner)
+    }
 }
 
 impl VisitorMut for Lifter<'_, '_, '_> {
@@ -188,6 +254,10 @@ impl VisitorMut for Lifter<'_, '_, '_> {
             return ControlFlow::Continue(());
         }
         match self.binder.lift_query(query, self.scope, self.ours) {
+            Ok(true) if self.around > 0 => {
+                let message = "aggregate function calls cannot be nested";
+                ControlFlow::Break(SqlError::new(SqlState::GROUPING_ERROR, message))
+            }
             Ok(found) => {
                 self.found |= found;
                 ControlFlow::Continue(())
@@ -201,17 +271,27 @@ impl VisitorMut for Lifter<'_, '_, '_> {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        if self.around > 0 && self.is_far(expr) {
+            self.around -= 1;
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
         // Its own aggregates a query finds by itself.
         if self.depth > 0 || std::ptr::addr_eq(self.scope, self.ours) || !is_aggregate(function) {
             return ControlFlow::Continue(());
         }
-        let whose: Vec<Whose> = columns(function).iter().map(|named| self.scope.whose(named, self.ours)).collect();
+        let whose: Vec<Whose> =
+            columns(function, false).iter().map(|named| self.scope.whose(named, self.ours)).collect();
         if whose.contains(&Whose::Ours) && whose.iter().all(|whose| matches!(whose, Whose::Ours | Whose::Outer)) {
             self.binder.lifted.push(function.clone());
             *expr = note_expr(self.binder.lifted.len() - 1);
             self.found = true;
+        } else if self.is_far(expr) {
+            self.around += 1;
         }
         ControlFlow::Continue(())
     }
@@ -221,14 +301,14 @@ impl<'c> Binder<'c> {
     /// Takes the aggregates over columns of `ours` out of the subqueries of an expression (or whatever holds expressions) of it;
     /// whether there are any.
     pub(super) fn lift<T: Visit + VisitMut>(&mut self, node: &mut T, ours: &Scope<'_>) -> Result<bool, SqlError> {
-        if !has_aggregate_inside(node) || Visit::visit(node, &mut Plausible(ours)).is_continue() {
+        if !has_aggregate_inside(node) || !Plausible::is_within(node, ours)? {
             return Ok(false);
         }
         self.lift_from(node, ours, ours)
     }
 
     fn lift_from<T: VisitMut>(&mut self, node: &mut T, scope: &Scope<'_>, ours: &Scope<'_>) -> Result<bool, SqlError> {
-        let mut lifter = Lifter { binder: self, scope, ours, depth: 0, found: false };
+        let mut lifter = Lifter { binder: self, scope, ours, depth: 0, around: 0, found: false };
         match VisitMut::visit(node, &mut lifter) {
             ControlFlow::Continue(()) => Ok(lifter.found),
             ControlFlow::Break(error) => Err(error),
@@ -236,7 +316,7 @@ impl<'c> Binder<'c> {
     }
 
     fn lift_query(&mut self, query: &mut Query, outer: &Scope<'_>, ours: &Scope<'_>) -> Result<bool, SqlError> {
-        if Visit::visit(query, &mut Plausible(ours)).is_continue() {
+        if !Plausible::is_within(query, ours)? {
             return Ok(false);
         }
         let visible = self.ctes.len();
@@ -290,8 +370,11 @@ impl<'c> Binder<'c> {
         for table in &mut select.from {
             found |= self.lift_joins(table, outer, ours)?;
         }
-        let from = select.from.clone();
-        let (_, scope) = self.naming(|binder| binder.from(&from, None, outer))?;
+        // It stands apart while it is planned, and the names stay when it is back.
+        let from = std::mem::take(&mut select.from);
+        let named = self.naming(|binder| binder.from(&from, None, outer));
+        select.from = from;
+        let (_, scope) = named?;
         for item in &mut select.projection {
             if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
                 found |= self.lift_from(expr, &scope, ours)?;
@@ -348,7 +431,7 @@ impl<'c> Binder<'c> {
         ours: &Scope<'_>,
         clause: &str,
     ) -> Result<(), SqlError> {
-        if !has_aggregate_inside(node) || Visit::visit(node, &mut Plausible(ours)).is_continue() {
+        if !has_aggregate_inside(node) || !Plausible::is_within(node, ours)? {
             return Ok(());
         }
         if self.lift(&mut node.clone(), ours)? {

@@ -84,8 +84,8 @@ impl Lower<'_, '_, '_> {
                 self.step(Step::Shared(plan, shared.column), ty)
             }
             Held::Subquery(query) => {
-                let (mut plan, columns) = self.binder.subplan(&query, self.scope)?;
-                let [column] = columns.as_slice() else { return Err(one_column()) };
+                let (mut plan, columns) = self.binder.marked_plan(place, &query, self.scope)?;
+                let [column] = columns.as_ref() else { return Err(one_column()) };
                 plan.probe = if plan.correlated {
                     probe::value(&plan).map(|probe| probe.with(&|table| self.binder.statistics_of(table)))
                 } else {
@@ -94,7 +94,7 @@ impl Lower<'_, '_, '_> {
                 self.step(Step::Subquery(plan), column.ty.clone())
             }
             Held::Exists(query) => {
-                let (mut plan, _) = self.binder.subplan(&query, self.scope)?;
+                let (mut plan, _) = self.binder.marked_plan(place, &query, self.scope)?;
                 plan.probe = if plan.correlated {
                     probe::exists(&plan).map(|probe| probe.with(&|table| self.binder.statistics_of(table)))
                 } else {
@@ -103,14 +103,14 @@ impl Lower<'_, '_, '_> {
                 self.step(Step::Exists(plan), SqlType::Bool)
             }
             Held::Array(query) => {
-                let (plan, columns) = self.binder.subplan(&query, self.scope)?;
-                let [column] = columns.as_slice() else { return Err(one_column()) };
+                let (plan, columns) = self.binder.marked_plan(place, &query, self.scope)?;
+                let [column] = columns.as_ref() else { return Err(one_column()) };
                 let of = column.ty.base();
                 let ty =
                     if matches!(of, SqlType::Array(_)) { of.clone() } else { SqlType::Array(Box::new(of.clone())) };
                 self.step(Step::Array(plan, of), ty)
             }
-            Held::Quantified { left, op, of, query } => self.quantified(left, &op, of, &query)?,
+            Held::Quantified { left, op, of, query } => self.quantified(left, &op, of, (place, &query))?,
             Held::Catalog(name, args) => {
                 let args = self.arguments(args)?;
                 let args = self.binder.catalog_arguments(name, args)?;
@@ -171,20 +171,20 @@ impl Lower<'_, '_, '_> {
         left: Vec<Expr>,
         op: &BinaryOperator,
         of: Quantifier,
-        query: &ast::Query,
+        (place, query): (usize, &ast::Query),
     ) -> Result<Expr, SqlError> {
         let left = self.arguments(left)?;
-        let (plan, columns) = self.binder.subplan(query, self.scope)?;
+        let (plan, columns) = self.binder.marked_plan(place, query, self.scope)?;
         if left.len() != columns.len() {
             let many = if columns.len() > left.len() { "many" } else { "few" };
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("subquery has too {many} columns")));
         }
         let mut typed = Vec::with_capacity(left.len());
-        for (value, column) in left.into_iter().zip(&columns) {
+        for (value, column) in left.into_iter().zip(columns.iter()) {
             typed.push(self.binder.as_type_if_unknown(value, &column.ty)?);
         }
         let left = typed;
-        let kinds: Option<Vec<_>> = left.iter().zip(&columns).map(|(l, c)| keys::kind(&l.ty(), &c.ty)).collect();
+        let kinds: Option<Vec<_>> = left.iter().zip(columns.iter()).map(|(l, c)| keys::kind(&l.ty(), &c.ty)).collect();
         if let (BinaryOperator::Eq, Quantifier::Any, Some(kinds)) = (op, of, kinds)
             && !left.iter().any(|l| l.ty() == SqlType::Unknown)
         {

@@ -72,6 +72,22 @@ pub(super) enum SetKind {
     Except,
 }
 
+/// A place where a common table expression is named.
+#[derive(Debug)]
+pub(super) struct CteScan {
+    pub(super) id: usize,
+    pub(super) name: String,
+    /// The names of its columns.
+    pub(super) columns: Vec<String>,
+    pub(super) plan: Arc<Node>,
+    /// Slots of the row around the query that defines it.
+    pub(super) prefix: usize,
+    /// It is computed once: it reads nothing of the row around that query, nor of the last round of a recursive one.
+    pub(super) shared: bool,
+    /// It would give something else if it were computed again.
+    pub(super) volatile: bool,
+}
+
 /// A node.
 #[derive(Debug)]
 pub(super) enum Node {
@@ -111,8 +127,8 @@ pub(super) enum Node {
     Distinct { input: Arc<Node>, prefix: usize, kinds: Vec<KeyKind>, on: Option<Vec<Scalar>> },
     /// UNION, INTERSECT, EXCEPT.
     Set { kind: SetKind, all: bool, prefix: usize, kinds: Vec<KeyKind>, left: Arc<Node>, right: Arc<Node> },
-    /// A common table expression of a query whose prefix is `prefix` slots; `shared`: it is computed once.
-    Cte { id: usize, plan: Arc<Node>, prefix: usize, shared: bool },
+    /// A common table expression.
+    Cte(CteScan),
     /// WITH RECURSIVE.
     Recursive { id: usize, prefix: usize, kinds: Vec<KeyKind>, base: Arc<Node>, step: Arc<Node>, all: bool },
     /// The rows of a part of the statement that has run.

@@ -43,7 +43,7 @@ fn null() -> Expr {
 fn spelled(held: &Held) -> Expr {
     let subquery = |query: &Query| Expr::Subquery(Box::new(query.clone()));
     match held {
-        Held::Subquery(query) => Expr::Subquery(query.clone()),
+        Held::Subquery(query) => subquery(query),
         Held::Exists(query) => shown("exists".into(), vec![subquery(query)]),
         Held::Array(query) => shown("array".into(), vec![subquery(query)]),
         Held::Quantified { left, op, of, query } => {

@@ -61,7 +61,13 @@ pub(super) fn item_expr(relation: usize, number: usize) -> Expr {
 
 /// The relation of an expression of [`item_expr`].
 pub(super) fn item_of(expr: &Expr) -> Option<usize> {
-    reserved(expr, '@')?.split_once('.')?.0.parse().ok()
+    item_column(expr).map(|(relation, _)| relation)
+}
+
+/// The relation and the column of an expression of [`item_expr`].
+pub(super) fn item_column(expr: &Expr) -> Option<(usize, usize)> {
+    let (relation, number) = reserved(expr, '@')?.split_once('.')?;
+    Some((relation.parse().ok()?, number.parse().ok()?))
 }
 
 /// Where a column's value comes from.
@@ -70,7 +76,7 @@ pub(super) enum Place {
     /// A slot of the row.
     Slot(usize),
     /// An expression over slots: a column merged by USING. It belongs to no relation.
-    Merged(Box<Expr>, ItemSet),
+    Merged(Arc<Expr>, ItemSet),
     /// Nowhere: the query is grouped, and the column is neither grouped nor depends on what is.
     Ungrouped,
 }
@@ -131,6 +137,8 @@ pub(super) struct Scope<'p> {
     pub(super) uses_parent: Cell<bool>,
     /// Where what names mean is noted, if somebody asks.
     pub(super) journal: Option<Journal>,
+    /// For each relation the slot of its first column, if it is in the row; nothing is known if there are none.
+    pub(super) bases: Vec<Option<usize>>,
 }
 
 /// What a name was found to be.
@@ -186,6 +194,7 @@ impl<'p> Scope<'p> {
             types: self.types.clone(),
             uses_parent: Cell::new(self.uses_parent.get()),
             journal: self.journal.clone(),
+            bases: Vec::new(),
         }
     }
 
@@ -377,8 +386,10 @@ impl<'p> Scope<'p> {
 
     /// The column that [`item_expr`] stands for.
     pub(super) fn item(&self, expr: &Expr) -> Option<Expr> {
-        let (relation, number) = reserved(expr, '@')?.split_once('.')?;
-        let (relation, number) = (relation.parse::<usize>().ok()?, number.parse::<usize>().ok()?);
+        let (relation, number) = item_column(expr)?;
+        if let Some(base) = self.bases.get(relation) {
+            return base.map(|base| slot_expr(base + number));
+        }
         let column = self
             .columns
             .iter()

@@ -24,18 +24,19 @@ use sqlparser::ast::{
     ObjectNamePart, Query, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Something taken out of an expression; expressions in it have their names resolved.
 #[derive(Clone, Debug)]
 pub(super) enum Held {
-    Subquery(Box<Query>),
-    Exists(Box<Query>),
-    Array(Box<Query>),
+    Subquery(Arc<Query>),
+    Exists(Arc<Query>),
+    Array(Arc<Query>),
     Quantified {
         left: Vec<Expr>,
         op: BinaryOperator,
         of: Quantifier,
-        query: Box<Query>,
+        query: Arc<Query>,
     },
     Catalog(&'static str, Vec<Expr>),
     ToReg(RegKind, Expr),
@@ -246,16 +247,19 @@ impl Taker<'_, '_, '_, '_> {
                 }
                 self.quantified(expr)?;
             }
+            // What is taken out is moved: a copy at each level would be one of all that is inside.
             Expr::Subquery(query) => {
                 self.settle_notes(query)?;
-                let held = Held::Subquery(query.clone());
-                self.hold(expr, held);
+                if let Expr::Subquery(query) = moved(expr) {
+                    self.hold(expr, Held::Subquery(Arc::from(query)));
+                }
             }
-            Expr::Exists { subquery, negated } => {
+            Expr::Exists { subquery, .. } => {
                 self.settle_notes(subquery)?;
-                let (held, negated) = (Held::Exists(subquery.clone()), *negated);
-                self.hold(expr, held);
-                negate(expr, negated);
+                if let Expr::Exists { subquery, negated } = moved(expr) {
+                    self.hold(expr, Held::Exists(Arc::from(subquery)));
+                    negate(expr, negated);
+                }
             }
             Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. } => self.quantified(expr)?,
             Expr::Like { .. } | Expr::ILike { .. } => {
@@ -437,35 +441,37 @@ impl Taker<'_, '_, '_, '_> {
     }
 
     fn quantified(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
-        let (left, op, of, query, negated) = match expr {
-            Expr::InSubquery { expr, subquery, negated } => {
-                (expr, BinaryOperator::Eq, Quantifier::Any, subquery.clone(), *negated)
+        match expr {
+            Expr::InSubquery { .. } => {}
+            Expr::AnyOp { compare_op, right, .. } | Expr::AllOp { compare_op, right, .. } if !is_subquery(right) => {
+                return custom_operator(compare_op);
             }
-            Expr::AnyOp { left, compare_op, right, .. } => match subquery_of(right) {
-                Some(query) => (left, compare_op.clone(), Quantifier::Any, query, false),
-                None => return custom_operator(compare_op),
-            },
-            Expr::AllOp { left, compare_op, right } => match subquery_of(right) {
-                Some(query) => (left, compare_op.clone(), Quantifier::All, query, false),
-                None => return custom_operator(compare_op),
-            },
-            Expr::BinaryOp { left, op, right } => match subquery_of(right) {
-                Some(query) if row_fields(left).is_some() => (left, op.clone(), Quantifier::One, query, false),
-                _ => return Ok(()),
-            },
+            Expr::AnyOp { .. } | Expr::AllOp { .. } => {}
+            Expr::BinaryOp { left, right, .. } if is_subquery(right) && row_fields(left).is_some() => {}
+            _ => return Ok(()),
+        }
+        let (left, op, of, query, negated) = match moved(expr) {
+            Expr::InSubquery { expr, subquery, negated } => {
+                (expr, BinaryOperator::Eq, Quantifier::Any, Some(subquery), negated)
+            }
+            Expr::AnyOp { left, compare_op, right, .. } => {
+                (left, compare_op, Quantifier::Any, subquery_of(*right), false)
+            }
+            Expr::AllOp { left, compare_op, right } => (left, compare_op, Quantifier::All, subquery_of(*right), false),
+            Expr::BinaryOp { left, op, right } => (left, op, Quantifier::One, subquery_of(*right), false),
             _ => return Ok(()),
         };
+        let Some(mut query) = query else { return Ok(()) };
         let op = if let BinaryOperator::PGCustomBinaryOperator(parts) = &op { plain_operator(parts)? } else { op };
-        let mut left = match row_fields(left) {
+        let mut left = match row_fields(&left) {
             Some(fields) => fields.into_owned(),
-            None => vec![left.as_ref().clone()],
+            None => vec![*left],
         };
         for item in &mut left {
             self.run(item)?;
         }
-        let mut query = query;
         self.settle_notes(&mut query)?;
-        self.hold(expr, Held::Quantified { left, op, of, query });
+        self.hold(expr, Held::Quantified { left, op, of, query: Arc::from(query) });
         negate(expr, negated);
         Ok(())
     }
@@ -483,8 +489,9 @@ impl Taker<'_, '_, '_, '_> {
         }
         if let FunctionArguments::Subquery(query) = &mut function.args {
             self.settle_notes(query)?;
-            let held = Held::Array(query.clone());
-            self.hold(expr, held);
+            if let FunctionArguments::Subquery(query) = std::mem::replace(&mut function.args, FunctionArguments::None) {
+                self.hold(expr, Held::Array(Arc::from(query)));
+            }
             return Ok(());
         }
         if schema.is_some() || name == "left" || name == "right" {
@@ -503,7 +510,7 @@ impl Taker<'_, '_, '_, '_> {
             if !self.clause.windows {
                 return Err(window_refused(self.clause.name));
             }
-            let mut function = function.clone();
+            let Expr::Function(mut function) = moved(expr) else { return Ok(()) };
             let around = self.clause;
             // A clause of its own for each part: what is refused says where it stands.
             self.clause = Clause { name: WINDOW_CALLS, windows: false, ..around };
@@ -529,7 +536,6 @@ impl Taker<'_, '_, '_, '_> {
             });
         }
         if super::aggregate::Function::named(&name).is_some() {
-            let function = function.clone();
             let Some(grouping) = &mut self.grouping else {
                 let message = match self.clause.name {
                     AGGREGATE_CALLS => "aggregate function calls cannot be nested".to_string(),
@@ -539,11 +545,12 @@ impl Taker<'_, '_, '_, '_> {
                 };
                 return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
             };
+            let Expr::Function(function) = moved(expr) else { return Ok(()) };
             *expr = grouping.call(self.binder, function)?;
             return Ok(());
         }
         if is_set_returning(&name) {
-            let whole = expr.clone();
+            let whole = moved(expr);
             return self.set_call(expr, whole, usize::MAX);
         }
         // Some of them are known to the evaluator, too.
@@ -672,7 +679,10 @@ fn quantified_like(expr: &Expr) -> Option<Expr> {
         _ => return None,
     };
     let pattern = if any { pattern } else { argument_of_all(pattern)? };
-    let (left, right) = (left.clone(), Box::new(Expr::Subquery(subquery_of(pattern)?)));
+    if !is_subquery(pattern) {
+        return None;
+    }
+    let (left, right) = (left.clone(), Box::new(Expr::Subquery(subquery_of(pattern.clone())?)));
     let compare_op = if *negated { ops.1 } else { ops.0 };
     Some(match any {
         true => Expr::AnyOp { left, compare_op, right, is_some: false },
@@ -680,12 +690,25 @@ fn quantified_like(expr: &Expr) -> Option<Expr> {
     })
 }
 
-fn subquery_of(expr: &Expr) -> Option<Box<Query>> {
+fn is_subquery(expr: &Expr) -> bool {
     match expr {
-        Expr::Subquery(query) => Some(query.clone()),
-        Expr::Nested(inner) => subquery_of(inner),
+        Expr::Subquery(_) => true,
+        Expr::Nested(inner) => is_subquery(inner),
+        _ => false,
+    }
+}
+
+fn subquery_of(expr: Expr) -> Option<Box<Query>> {
+    match expr {
+        Expr::Subquery(query) => Some(query),
+        Expr::Nested(inner) => subquery_of(*inner),
         _ => None,
     }
+}
+
+/// An expression in whose place something else will be.
+fn moved(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::value(ast::Value::Null))
 }
 
 fn negate(expr: &mut Expr, negated: bool) {

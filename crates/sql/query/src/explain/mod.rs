@@ -150,7 +150,8 @@ impl Operator {
     }
 }
 
-fn bounded(mut text: String) -> String {
+/// A text, if it is short, else its beginning.
+pub(crate) fn bounded(mut text: String) -> String {
     if text.len() > TEXT_BYTES_MAX {
         let end = (0..=TEXT_BYTES_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);

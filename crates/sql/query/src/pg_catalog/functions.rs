@@ -201,11 +201,10 @@ pub fn call(name: &str, args: &[Value], context: &Statement) -> Result<Value, Sq
             oid(&args[0], context)?;
             Value::Int8(0)
         }
-        "pg_database_size"
-        | "pg_tablespace_size"
-        | "pg_stat_get_numscans"
-        | "pg_stat_get_live_tuples"
-        | "pg_stat_get_dead_tuples" => Value::Int8(0),
+        "pg_database_size" => database_size(&args[0], context)?,
+        "pg_tablespace_size" | "pg_stat_get_numscans" | "pg_stat_get_live_tuples" | "pg_stat_get_dead_tuples" => {
+            Value::Int8(0)
+        }
         "col_description" => description(oid(&args[0], context)?, args[1].as_i64().unwrap_or(-1), context)?,
         "obj_description" if args.get(1).is_none_or(|catalog| catalog.as_str() == Some("pg_class")) => {
             description(oid(&args[0], context)?, 0, context)?
@@ -312,6 +311,19 @@ fn description(relation: Oid, place: i64, context: &Statement) -> Result<Value, 
     let there = place == 0 || table.columns.iter().any(|column| i64::from(column.id) == place);
     let comment = u16::try_from(place).ok().filter(|_| there).and_then(|place| table.comments.get(&place));
     Ok(comment.map_or(Value::Null, |comment| text(comment.as_str())))
+}
+
+/// The size of a database that there is.
+fn database_size(which: &Value, context: &Statement) -> Result<Value, SqlError> {
+    let databases = context.catalog.known_databases();
+    match which {
+        Value::Text(name) if !databases.iter().any(|database| database.name == **name) => {
+            let message = format!("database \"{}\" does not exist", &**name);
+            Err(SqlError::new(SqlState::INVALID_CATALOG_NAME, message))
+        }
+        Value::Oid(oid) if !databases.iter().any(|database| database.id == *oid) => Ok(Value::Null),
+        _ => Ok(Value::Int8(0)),
+    }
 }
 
 /// `pg_size_pretty`: in the greatest unit that leaves at least five digits' worth, rounded half away from zero.

@@ -67,7 +67,7 @@ impl Unit {
             "y" | "yr" | "yrs" | "year" | "years" => Unit::Year,
             "dec" | "decs" | "decade" | "decades" => Unit::Decade,
             "c" | "cent" | "century" | "centuries" => Unit::Century,
-            "mil" | "mils" | "millennium" | "millennia" => Unit::Millennium,
+            "mil" | "mils" | "millennium" | "millenniums" | "millennia" => Unit::Millennium,
             _ => return None,
         })
     }

@@ -308,6 +308,8 @@ fn collect(mut source: Source, reserved: &mut Reservation, run: &Run) -> Result<
 
 /// Starts a node on a prefix.
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
+    // A plan may be opened for ever without a row.
+    run.tick()?;
     match &run.context.meters {
         None => started(node, prefix, run),
         Some(meters) => measured::open(node, prefix, run, meters),
@@ -330,7 +332,7 @@ fn started(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, 
         Node::Aggregate { .. } => aggregate::open(node, prefix, run),
         Node::Window { .. } => window::open(node, prefix, run),
         Node::Sort { .. } => sort::open(node, prefix, run),
-        Node::Cte { .. } | Node::Given { .. } | Node::Recursive { .. } | Node::Working { .. } => {
+        Node::Cte(_) | Node::Given { .. } | Node::Recursive { .. } | Node::Working { .. } => {
             recursive::open(node, prefix, run)
         }
     }

@@ -1,37 +1,22 @@
 //! Common table expressions, recursive ones among them.
 
-use super::{Kept, Prefix, Rows, Run, Seen, Source, collect, held, listed, open as open_node};
+use super::{Prefix, Reservation, Rows, Run, Seen, Source, collect, held, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::keys::{KeyKind, row_key};
-use crate::engine::node::Node;
+use crate::engine::node::{CteScan, Node};
 use crate::types::Row;
 use std::sync::Arc;
 
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     match node.as_ref() {
-        Node::Cte { id, plan, prefix: width, shared } => {
-            // The query that defines it is around the one that uses it, so its prefix is the front of ours.
-            let outer: Prefix = Arc::from(&prefix[..*width]);
-            let rows = match run.cached_rows(*id) {
-                Some(rows) if *shared => rows,
-                _ => {
-                    let mut reserved = run.reserve();
-                    let rows = Arc::new(collect(open_node(plan, &outer, run)?, &mut reserved, run)?);
-                    if *shared {
-                        run.kept.lock().insert(*id, Kept { rows: rows.clone(), _reserved: reserved });
-                    }
-                    rows
-                }
-            };
-            Ok(Box::new(Again { rows, place: 0, skip: *width, prefix: prefix.clone() }))
-        }
+        Node::Cte(scan) => common(scan, prefix, run),
         Node::Given { part } => {
             let rows = run.context.parts.as_ref().map(|parts| parts.rows(*part)).unwrap_or_default();
-            Ok(Box::new(Again { rows, place: 0, skip: 0, prefix: prefix.clone() }))
+            Ok(again(rows, prefix, None))
         }
         Node::Working { id } => {
             let rows = run.working.lock().get(id).cloned().unwrap_or_default();
-            Ok(Box::new(Again { rows, place: 0, skip: 0, prefix: prefix.clone() }))
+            Ok(again(rows, prefix, None))
         }
         Node::Recursive { id, prefix: width, kinds, base, step, all } => {
             recurse(*id, *width, kinds, (base, step), *all, prefix, run)
@@ -40,12 +25,45 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     }
 }
 
-/// Rows kept elsewhere: their first `skip` slots give way to the prefix.
+/// The rows of a common table expression: kept for the statement, or for others who name it beside the same row around it.
+fn common(scan: &CteScan, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
+    if scan.shared
+        && let Some(rows) = run.cached_rows(scan.id)
+    {
+        return Ok(again(rows, prefix, None));
+    }
+    // The query that defines it is around the one that uses it, so its prefix is the front of ours.
+    let outer: Prefix = Arc::from(&prefix[..scan.prefix]);
+    let question = match (!scan.shared).then(|| run.recall(&scan.plan, &outer)) {
+        Some(Ok(rows)) => return Ok(again(rows, prefix, None)),
+        Some(Err(question)) => question,
+        None => None,
+    };
+    let mut reserved = run.reserve();
+    let mut rows = collect(open_node(&scan.plan, &outer, run)?, &mut reserved, run)?;
+    rows.iter_mut().for_each(|row| drop(row.drain(..scan.prefix)));
+    let rows = Arc::new(rows);
+    if scan.shared {
+        run.cache_rows(scan.id, rows.clone(), reserved);
+        return Ok(again(rows, prefix, None));
+    }
+    if let Some(question) = question {
+        run.remember(&scan.plan, question, &rows);
+    }
+    Ok(again(rows, prefix, Some(reserved)))
+}
+
+/// Rows without a prefix, behind this one.
+fn again(rows: Arc<Vec<Row>>, prefix: &Prefix, reserved: Option<Reservation>) -> Source {
+    Box::new(Again { rows, place: 0, prefix: prefix.clone(), _reserved: reserved })
+}
+
+/// Rows kept elsewhere.
 struct Again {
     rows: Arc<Vec<Row>>,
     place: usize,
-    skip: usize,
     prefix: Prefix,
+    _reserved: Option<Reservation>,
 }
 
 impl Rows for Again {
@@ -53,9 +71,9 @@ impl Rows for Again {
         let Some(kept) = self.rows.get(self.place) else { return Ok(false) };
         self.place += 1;
         row.clear();
-        row.reserve(self.prefix.len() + kept.len() - self.skip);
+        row.reserve(self.prefix.len() + kept.len());
         row.extend_from_slice(&self.prefix);
-        row.extend_from_slice(&kept[self.skip..]);
+        row.extend_from_slice(kept);
         Ok(true)
     }
 }
