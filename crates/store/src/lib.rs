@@ -21,5 +21,6 @@ pub use engine::{Change, Engine};
 pub use error::StoreError;
 pub use log::{Log, LogError, LogOptions, LogRecovery};
 pub use versions::{
-    Erased, Histories, Read, Recovered, Scan, SnapshotGuard, Span, Sweep, Version, Versions, VersionsConfig, Write,
+    Erased, Histories, Pick, Read, Recovered, Scan, SnapshotGuard, Span, Sweep, Version, Versions, VersionsConfig,
+    Write,
 };

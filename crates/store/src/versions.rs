@@ -67,7 +67,7 @@ pub use recent::Arrivals;
 pub use retention::{APART_MAX, Apart, Threshold, class_of};
 pub use scan::Scan;
 pub use snapshots::SnapshotGuard;
-pub use sweep::Sweep;
+pub use sweep::{Pick, Sweep};
 pub use whole::{SHOWN_MAX, Writes};
 
 use crate::engine::Tree;

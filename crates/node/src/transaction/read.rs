@@ -199,11 +199,25 @@ impl<E: Engine> Transaction<E> {
         certified: bool,
         waker: &Waker,
     ) -> Op<Option<store::Sweep>> {
+        self.sweep_picked(now, span, limit, certified, None, waker)
+    }
+
+    /// As [`Transaction::sweep`]; of what `pick` does not want, rows may be left out. They count as read.
+    pub fn sweep_picked(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        limit: usize,
+        certified: bool,
+        mut pick: Option<&mut store::Pick<'_>>,
+        waker: &Waker,
+    ) -> Op<Option<store::Sweep>> {
         if self.draft.buffer.range(&span.start, &span.end).next().is_some() {
             return Poll::Ready(Ok(None));
         }
         let read = |txn: &Self, clear: &store::Span| {
-            let swept = txn.node.versions().sweep(clear, txn.snapshot, limit)?;
+            let pick = pick.as_deref_mut();
+            let swept = txn.node.versions().sweep_picked(clear, txn.snapshot, limit, pick)?;
             Ok(swept.map(|swept| ((swept.bytes, swept.places), swept.rest)))
         };
         self.read_span(now, span, false, Keep::of(certified), read, waker).map(|read| {
@@ -220,7 +234,7 @@ impl<E: Engine> Transaction<E> {
         span: &store::Span,
         reverse: bool,
         keep: Keep,
-        read: impl Fn(&Self, &store::Span) -> Result<Option<(R, Option<store::Span>)>, store::StoreError>,
+        mut read: impl FnMut(&Self, &store::Span) -> Result<Option<(R, Option<store::Span>)>, store::StoreError>,
         waker: &Waker,
     ) -> Op<Option<(R, store::Span, Option<store::Span>)>> {
         loop {

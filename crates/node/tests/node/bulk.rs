@@ -2,6 +2,7 @@
 
 use super::{World, bytes};
 use node::{Isolation, Transaction, TxnError};
+use std::ops::ControlFlow;
 use std::task::{Poll, Waker};
 use store::MemoryEngine;
 
@@ -91,6 +92,35 @@ fn what_was_seen_stays_certified_when_the_write_is_taken_back() {
         txn.put(bytes("own"), bytes("row")).unwrap();
         w.set(&[(other, "new")]);
         assert_eq!(w.commit(&mut txn).is_err(), conflicts, "{other}");
+    }
+}
+
+/// What nobody wants of a sweep, and is left out of it, counts as read: whoever left it out went by its value.
+#[test]
+fn what_is_left_out_of_a_sweep_is_certified() {
+    for flushed in [false, true] {
+        for (other, conflicts) in [("idx100010", true), ("idx100005", true), ("idx200005", false)] {
+            let mut w = World::new();
+            let rows: Vec<String> = (0..20).map(|i| format!("idx1{:05}", i * 10)).collect();
+            w.set(&rows.iter().map(|key| (&key[..], "old")).collect::<Vec<_>>());
+            if flushed {
+                w.node.freeze();
+                while w.node.versions().flush().unwrap() {}
+            }
+            let mut txn = w.begin(Isolation::Serializable);
+            let (span, mut pick) = (bytes("idx1")..bytes("idx2"), |_: &[u8]| ControlFlow::Continue(false));
+            let swept = txn.sweep_picked(&w.now(), &span, 4096, false, Some(&mut pick), Waker::noop());
+            let Poll::Ready(Ok(Some(chunk))) = swept else { panic!("nothing is in flight and nothing was written") };
+            assert!(chunk.rest.is_none());
+            assert!(!flushed || chunk.places.is_empty(), "in memory alone nobody is asked");
+            txn.put(bytes("idx3"), bytes("made of it")).unwrap();
+            w.set(&[(other, "between")]);
+            match w.commit(&mut txn) {
+                Ok(_) => assert!(!conflicts, "{other} {flushed}"),
+                Err(TxnError::Restart { .. }) => assert!(conflicts, "{other} {flushed}"),
+                Err(e) => panic!("{e}"),
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use clock::{Reading, Timestamp};
 use node::cluster::SpanAhead;
 use node::{Chunk, LockMode, Now, Op, Stats, TxnError, TxnId, WhenLocked};
 use sql::KvError;
-use sql::transaction::Span;
+use sql::transaction::{Pick, Span};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::versions::Promise;
@@ -51,6 +51,7 @@ pub(crate) trait Operations: Send {
         span: &Span,
         limit: usize,
         certified: bool,
+        pick: Option<&mut Pick<'_>>,
         waker: &Waker,
     ) -> Op<Option<store::Sweep>>;
     fn lock(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
@@ -265,9 +266,10 @@ forward!(Alone {
         span: &Span,
         limit: usize,
         certified: bool,
+        pick: Option<&mut Pick<'_>>,
         waker: &Waker,
     ) -> Op<Option<store::Sweep>> {
-        self.sweep(now, span, limit, certified, waker)
+        self.sweep_picked(now, span, limit, certified, pick, waker)
     }
     fn commit_reads(&mut self) -> Option<Timestamp> {
         self.commit_reads()
@@ -333,7 +335,15 @@ forward!(Member {
     fn is_as_it_was(&self, _: &[u8], _: Timestamp) -> bool {
         false
     }
-    fn sweep(&mut self, _: &Reading, _: &Span, _: usize, _: bool, _: &Waker) -> Op<Option<store::Sweep>> {
+    fn sweep(
+        &mut self,
+        _: &Reading,
+        _: &Span,
+        _: usize,
+        _: bool,
+        _: Option<&mut Pick<'_>>,
+        _: &Waker,
+    ) -> Op<Option<store::Sweep>> {
         Poll::Ready(Ok(None))
     }
     fn commit_reads(&mut self) -> Option<Timestamp> {

@@ -9,8 +9,8 @@ use node::cluster::SpanAhead;
 use sql::KvError;
 use sql::context::MemoryBudget;
 use sql::transaction::{
-    BeginOptions, Committed, Deadline, Footprint, Interrupt, LockMode, LockTimeout, LockWait, ScanChunk, ScanRequest,
-    Span, Sweep, TxnStats, Wait,
+    BeginOptions, Committed, Deadline, Footprint, Interrupt, LockMode, LockTimeout, LockWait, Pick, ScanChunk,
+    ScanRequest, Span, Sweep, TxnStats, Wait,
 };
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -238,6 +238,21 @@ impl<S: Shell> KvTransaction<S> {
         self.block(Wait::Range, 0, |inner, txn, waker| txn.get(&Clock(inner), key, certified, waker)).0
     }
 
+    fn swept(
+        &mut self,
+        span: &Span,
+        limit: usize,
+        certified: bool,
+        mut pick: Option<&mut Pick<'_>>,
+    ) -> Result<Option<Sweep>, KvError> {
+        let now = self.inner.now();
+        let sweep = |_: &S, txn: &mut S::Txn, waker: &Waker| {
+            txn.sweep(&now, span, limit, certified, pick.as_deref_mut(), waker)
+        };
+        let swept = self.block(Wait::Range, 0, sweep).0?;
+        Ok(swept.map(|store::Sweep { bytes, places, rest }| Sweep { bytes, places, rest }))
+    }
+
     fn rows(&mut self, request: &ScanRequest, certified: bool) -> Result<ScanChunk, KvError> {
         let now = self.inner.now();
         let ScanRequest { span, reverse, limit } = request;
@@ -296,9 +311,16 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         self.rows(request, true)
     }
     fn sweep(&mut self, span: &Span, limit: usize, certified: bool) -> Result<Option<Sweep>, KvError> {
-        let now = self.inner.now();
-        let swept = self.block(Wait::Range, 0, |_, txn, waker| txn.sweep(&now, span, limit, certified, waker)).0?;
-        Ok(swept.map(|store::Sweep { bytes, places, rest }| Sweep { bytes, places, rest }))
+        self.swept(span, limit, certified, None)
+    }
+    fn sweep_picked(
+        &mut self,
+        span: &Span,
+        limit: usize,
+        certified: bool,
+        pick: &mut Pick<'_>,
+    ) -> Result<Option<Sweep>, KvError> {
+        self.swept(span, limit, certified, Some(pick))
     }
     fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         let now = self.inner.now();

@@ -23,7 +23,7 @@ pub use shown::{Footprint, LockOwner, PreparedPart, ShownLock, TxnNumber};
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 /// A half-open span of keys.
@@ -207,6 +207,9 @@ pub struct ScanChunk {
     pub rest: Option<Span>,
 }
 
+/// Says whether a row with this value is to be given; `Break`: it is, and the chunk ends with it. It must not call the transaction.
+pub type Pick<'a> = dyn FnMut(&[u8]) -> ControlFlow<(), bool> + 'a;
+
 /// Rows of a span, lowest key first, for who looks at each and keeps few.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
@@ -223,6 +226,18 @@ impl Sweep {
     pub fn rows(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let part = |from: u32, to: u32| self.bytes.get(from as usize..to as usize).unwrap_or_default();
         self.places.iter().map(move |&[key, key_end, value, value_end]| (part(key, key_end), part(value, value_end)))
+    }
+
+    /// Those that are wanted.
+    fn picked(mut self, pick: &mut Pick<'_>) -> Sweep {
+        let (bytes, mut ended) = (self.bytes.clone(), false);
+        self.places.retain(|&[_, _, from, to]| {
+            let value = bytes.get(from as usize..to as usize).unwrap_or_default();
+            let wanted = if ended { ControlFlow::Continue(true) } else { pick(value) };
+            ended |= wanted.is_break();
+            wanted != ControlFlow::Continue(false)
+        });
+        self
     }
 
     /// At most `limit` rows of a span, swept where that is possible, scanned where not.
@@ -643,6 +658,18 @@ pub trait Transaction: Send {
     fn sweep(&mut self, span: &Span, limit: usize, certified: bool) -> Result<Option<Sweep>, KvError> {
         let _ = (span, limit, certified);
         Ok(None)
+    }
+    /// As [`Transaction::sweep`]; of what `pick` does not want, rows may be left out, and do not count for the limit. They count as read. Whoever picks asks again:
+    /// rows may be given that he was not asked about. (By default none is left out.)
+    fn sweep_picked(
+        &mut self,
+        span: &Span,
+        limit: usize,
+        certified: bool,
+        pick: &mut Pick<'_>,
+    ) -> Result<Option<Sweep>, KvError> {
+        let _ = pick;
+        self.sweep(span, limit, certified)
     }
     /// Takes the advisory lock on a key in a mode, until the transaction ends or gives it back ([`Transaction::release_since`]). `false`:
     /// skipped. Afterwards a `get` of the key gives its newest value: the snapshot moved up if it had to (and could), else

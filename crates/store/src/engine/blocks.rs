@@ -1,33 +1,37 @@
-//! Many entries of a fjall tree, read block by block and lent to who looks at them.
+//! Entries of a fjall tree, read block by block, upwards: lent to who looks at them ([`sweep`]), or given to who keeps them ([`scan`]).
 //!
 //! Problem: of what a scan of many rows cost, 40 % was fjall's hand-over of each entry: an allocation for its key, which is stored without what
 //! it shares with the one before, two counts of holders for its slices of the block, and a move through four iterators. Who counts or sums
-//! keeps none of it. Idea: a block is taken apart at once into a list of places; the key of the entry that is looked at is put together in
-//! one buffer, its value is lent where it lies.
+//! keeps none of it. And of what it cost to look a few rows up, most was to make these iterators. Idea: in a block it is kept where the next entry
+//! lies, and no more; the key of the entry that is looked at is put together in one buffer, its value is lent where it lies.
 //!
-//! The table's index leads to blocks by fjall's own readers; the places in a block come from [`entries`], or where that does not understand it from
+//! The table's index leads to blocks by fjall's own readers, to few at first; the places in a block come from [`entries`], or where that does not understand it from
 //! fjall's own reader again. Blocks that the cache does not hold are read several at a time, as they lie one behind the other.
 //!
 //! Invariants: those of [`super::runs`]. Forwards only.
 
-use super::Lend;
-use super::entries::{self, Item};
+use super::entries::{Item, Next, Place};
+use super::{Lend, Visit};
 use bytes::Bytes;
-use fjall::{AbstractTree, LsmError, Slice};
+use fjall::{AbstractTree, LsmError};
 use lsm_tree::file_accessor::FileAccessor;
 use lsm_tree::table::block::BlockType;
 use lsm_tree::table::data_block::DataBlockParsedItem;
 use lsm_tree::table::util::load_block;
 use lsm_tree::table::{Block, BlockHandle, DataBlock, IndexBlock};
 use lsm_tree::{GlobalTableId, SeqNo, Table, TreeId};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Bytes of blocks that are read at once where the cache holds none of them.
 const READ_BYTES_MAX: usize = 64 << 10;
-/// Blocks that are looked up in a table's index at once.
+/// Blocks that are looked up in a table's index at first: the one where reading begins, and the next one, for a stretch that goes on in it.
+const HANDLES_FIRST: usize = 2;
+/// Blocks that are looked up at once, later on.
 const HANDLES_MAX: usize = 64;
 
 /// What the library's reader says of an entry.
@@ -39,15 +43,6 @@ fn item(item: &DataBlockParsedItem) -> Item {
         rest: (item.key.0 as u32, item.key.1 as u32),
         value: value.map(|at| (at.0 as u32, at.1 as u32)),
         number: item.seqno,
-    }
-}
-
-/// Lists the entries of a block.
-fn list(block: &DataBlock, items: &mut Vec<Item>) {
-    items.clear();
-    if entries::list(&block.inner.data, block.len(), items).is_none() {
-        items.clear();
-        items.extend(block.iter().map(|entry| item(&entry)));
     }
 }
 
@@ -64,6 +59,8 @@ struct Reader<'a> {
     handles: VecDeque<BlockHandle>,
     /// Blocks that were read with the one before.
     ahead: VecDeque<Block>,
+    /// Blocks to be looked up at once.
+    handles_max: usize,
     /// Up to where the index was looked up: the last key of a block, and where it lies.
     looked_up: Option<(Vec<u8>, u64)>,
 }
@@ -71,7 +68,8 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(tree: TreeId, table: &'a Table) -> Reader<'a> {
         let id = GlobalTableId::from((tree, table.metadata.id));
-        Reader { id, table, file: None, handles: VecDeque::new(), ahead: VecDeque::new(), looked_up: None }
+        let (handles, ahead) = (VecDeque::new(), VecDeque::new());
+        Reader { id, table, file: None, handles, ahead, handles_max: HANDLES_FIRST, looked_up: None }
     }
 
     fn file(&mut self) -> Result<Arc<File>, LsmError> {
@@ -99,6 +97,7 @@ impl<'a> Reader<'a> {
         let (needle, behind) = known.as_ref().map_or((from, None), |(key, offset)| (&key[..], Some(*offset)));
         let top = self.index(self.table.regions.tli)?;
         let mut last = None;
+        let handles_max = std::mem::replace(&mut self.handles_max, HANDLES_MAX);
         let mut note = |index: &IndexBlock, handles: &mut VecDeque<BlockHandle>| {
             let mut entries = index.iter();
             if !entries.seek(needle, SeqNo::MAX) {
@@ -109,7 +108,7 @@ impl<'a> Reader<'a> {
                 let shared = entry.prefix.as_ref().and_then(|at| index.as_slice().get(at.0..at.1));
                 let rest = index.as_slice().get(entry.end_key.0..entry.end_key.1);
                 last = Some(([shared.unwrap_or_default(), rest.unwrap_or_default()].concat(), entry.offset.0));
-                if handles.len() >= HANDLES_MAX {
+                if handles.len() >= handles_max {
                     break;
                 }
             }
@@ -187,24 +186,48 @@ struct Run<'a> {
     far: Option<&'a [u8]>,
     tables: std::slice::Iter<'a, Table>,
     reader: Option<Reader<'a>>,
-    block: Slice,
-    items: Vec<Item>,
-    at: usize,
+    block: Option<DataBlock>,
+    place: Place,
+    /// Entries of the block that are left, if they are listed by the library's reader.
+    listed: Option<std::vec::IntoIter<Item>>,
+    item: Option<Item>,
     /// Added to the numbers of the table's entries.
     base: SeqNo,
     key: Vec<u8>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(tree: TreeId, from: &'a [u8], far: Option<&'a [u8]>, tables: &'a [Table]) -> Run<'a> {
+        Run {
+            tree,
+            from,
+            far,
+            tables: tables.iter(),
+            reader: None,
+            block: None,
+            place: Place::default(),
+            listed: None,
+            item: None,
+            base: 0,
+            key: Vec::new(),
+        }
+    }
+
     fn number(&self) -> SeqNo {
-        self.items.get(self.at).map_or(0, |item| item.number) + self.base
+        self.item.map_or(0, |item| item.number) + self.base
     }
 
     fn value(&self) -> Option<&[u8]> {
-        self.items.get(self.at)?.value.map(|at| part(&self.block, at))
+        Some(part(&self.block.as_ref()?.inner.data, self.item?.value?))
     }
 
-    /// Reads the next block that holds something; `false` at the end.
+    /// The value, for who keeps it.
+    fn kept_value(&self) -> Option<Bytes> {
+        let (from, to) = self.item?.value?;
+        Some(Bytes::from(self.block.as_ref()?.inner.data.slice(from as usize..to as usize)))
+    }
+
+    /// Goes on to the next block; `false`: there is none. Of the first one what lies below `from` is passed.
     fn load(&mut self) -> Result<bool, LsmError> {
         loop {
             let block = match &mut self.reader {
@@ -217,61 +240,102 @@ impl Run<'_> {
                 self.reader = Some(Reader::new(self.tree, table));
                 continue;
             };
-            list(&block, &mut self.items);
-            self.block = block.inner.data;
-            self.at = 0;
-            if !self.items.is_empty() {
-                return Ok(true);
+            let first = self.block.is_none();
+            self.place = Place::default();
+            if first {
+                self.place = Place::below(&block.inner.data, self.from).unwrap_or_default();
             }
+            (self.block, self.listed) = (Some(block), None);
+            return Ok(true);
         }
     }
 
-    /// Puts the key together of where it stands. `false`: it lies beyond the end.
-    fn settle(&mut self) -> bool {
-        let Some(item) = self.items.get(self.at) else { return false };
-        self.key.clear();
-        self.key.extend_from_slice(part(&self.block, item.shared));
-        self.key.extend_from_slice(part(&self.block, item.rest));
-        self.far.is_none_or(|far| self.key[..] < *far)
+    /// The next entry of the block.
+    #[inline(always)]
+    fn next_here(&mut self) -> Option<Item> {
+        let block = self.block.as_ref()?;
+        if self.listed.is_none() {
+            match self.place.next(&block.inner.data) {
+                Next::Entry(item) => return Some(item),
+                Next::End if self.place.number == block.len() => return None,
+                Next::End | Next::Unknown => {}
+            }
+            self.list();
+        }
+        self.listed.as_mut()?.next()
+    }
+
+    /// Leaves what comes next in the block to the library's reader.
+    #[cold]
+    fn list(&mut self) {
+        let Some(block) = &self.block else { return };
+        let items: Vec<Item> = block.iter().skip(self.place.number).map(|entry| item(&entry)).collect();
+        self.listed = Some(items.into_iter());
     }
 
     /// Moves to the first entry at or above `from`; `false`: there is none.
     fn begin(&mut self) -> Result<bool, LsmError> {
-        let mut here = self.load()? && self.settle();
+        let mut here = self.step()?;
         while here && self.key[..] < *self.from {
             here = self.step()?;
         }
         Ok(here)
     }
 
-    /// Moves to the next entry; `false` at the end.
+    /// Moves to the next entry, and puts its key together; `false` at the end.
+    #[inline]
     fn step(&mut self) -> Result<bool, LsmError> {
-        self.at += 1;
-        Ok((self.at < self.items.len() || self.load()?) && self.settle())
+        let item = loop {
+            if let Some(item) = self.next_here() {
+                break item;
+            }
+            if !self.load()? {
+                self.item = None;
+                return Ok(false);
+            }
+        };
+        self.item = Some(item);
+        let Run { block, key, .. } = self;
+        if let Some(block) = block {
+            key.clear();
+            key.extend_from_slice(part(&block.inner.data, item.shared));
+            key.extend_from_slice(part(&block.inner.data, item.rest));
+        }
+        Ok(self.far.is_none_or(|far| self.key[..] < *far))
     }
 }
 
-/// Visits the entries with `from <= key < to` in order, until the visitor breaks.
+/// Lends the entries with `from <= key < to` in order, until the visitor breaks.
 pub(super) fn sweep(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mut Lend<'_>) -> Result<(), LsmError> {
+    each(tree, from, to, |run| match run.value() {
+        Some(value) => visit(&run.key, value),
+        None => ControlFlow::Continue(()),
+    })
+}
+
+/// Gives the entries with `from <= key < to` in order, until the visitor breaks.
+pub(super) fn scan(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), LsmError> {
+    each(tree, from, to, |run| match run.kept_value() {
+        Some(value) => visit(Bytes::copy_from_slice(&run.key), value),
+        None => ControlFlow::Continue(()),
+    })
+}
+
+/// Stands at each entry in order, removals among them.
+fn each(
+    tree: &impl AbstractTree,
+    from: &[u8],
+    to: &[u8],
+    mut visit: impl FnMut(&Run<'_>) -> ControlFlow<()>,
+) -> Result<(), LsmError> {
     let version = tree.current_version();
-    let range = Slice::from(from)..Slice::from(to);
-    let mut runs = Vec::new();
+    let range = from..to;
+    let mut runs = SmallVec::<[Run<'_>; 1]>::new();
     for run in version.iter_levels().flat_map(|level| level.iter()) {
-        let Some((first, last)) = run.range_overlap_indexes::<Slice, _>(&range) else { continue };
+        let Some((first, last)) = run.range_overlap_indexes::<&[u8], _>(&range) else { continue };
         let Some(tables) = run.get(first..=last) else { continue };
-        let crosses = tables.last().is_some_and(|table| *table.metadata.key_range.max() >= range.end);
-        let mut run = Run {
-            tree: tree.id(),
-            from,
-            far: crosses.then_some(to),
-            tables: tables.iter(),
-            reader: None,
-            block: Slice::from(Bytes::new()),
-            items: Vec::new(),
-            at: 0,
-            base: 0,
-            key: Vec::new(),
-        };
+        let crosses = tables.last().is_some_and(|table| table.metadata.key_range.max()[..] >= *to);
+        let mut run = Run::new(tree.id(), from, crosses.then_some(to), tables);
         if run.begin()? {
             runs.push(run);
         }
@@ -284,9 +348,7 @@ pub(super) fn sweep(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mu
     while let Some(at) = first(&runs) {
         let run = &mut runs[at];
         if !begun || run.key != last {
-            if let Some(value) = run.value()
-                && visit(&run.key, value).is_break()
-            {
+            if visit(run).is_break() {
                 break;
             }
             begun = true;
@@ -299,13 +361,11 @@ pub(super) fn sweep(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mu
     Ok(())
 }
 
-/// Visits what is left of the only run.
-fn alone(run: &mut Run<'_>, visit: &mut Lend<'_>) -> Result<(), LsmError> {
+/// Stands at what is left of the only run.
+fn alone(run: &mut Run<'_>, mut visit: impl FnMut(&Run<'_>) -> ControlFlow<()>) -> Result<(), LsmError> {
     let mut last = Vec::new();
     loop {
-        if let Some(value) = run.value()
-            && visit(&run.key, value).is_break()
-        {
+        if visit(run).is_break() {
             return Ok(());
         }
         std::mem::swap(&mut last, &mut run.key);
@@ -354,6 +414,17 @@ mod tests {
         DataBlock::new(Block::from_reader(&mut &written[..], CompressionType::None).unwrap())
     }
 
+    /// Lists a block's entries from a place on; whether all were understood.
+    fn list(bytes: &[u8], mut place: Place, items: &mut Vec<Item>) -> bool {
+        loop {
+            match place.next(bytes) {
+                Next::Entry(item) => items.push(item),
+                Next::End => return true,
+                Next::Unknown => return false,
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn a_block_is_listed_as_the_library_reads_it(
@@ -367,8 +438,19 @@ mod tests {
             let block = block(&entries, interval);
             let expected: Vec<Item> = block.iter().map(|entry| item(&entry)).collect();
             let mut items = Vec::new();
-            prop_assert!(entries::list(&block.inner.data, block.len(), &mut items).is_some());
-            prop_assert_eq!(items, expected);
+            prop_assert!(list(&block.inner.data, Place::default(), &mut items));
+            prop_assert_eq!(&items, &expected);
+            // Whoever seeks a key, which may lie between two, begins at most an interval before it.
+            for (key, _) in &entries {
+                for needle in [&key[..], &key[..key.len() - 1], &[&key[..], &[0]].concat()] {
+                    let place = Place::below(&block.inner.data, needle).unwrap();
+                    let least = entries.keys().filter(|key| &key[..] < needle).count();
+                    prop_assert!(place.number <= least && least <= place.number + usize::from(interval), "{least} {place:?}");
+                    items.clear();
+                    prop_assert!(list(&block.inner.data, place, &mut items));
+                    prop_assert_eq!(&items[..], &expected[place.number..]);
+                }
+            }
         }
 
         /// Of a key of one byte no more can be shared, whatever a block says.
@@ -378,12 +460,18 @@ mod tests {
             bytes.push(2);
             bytes.extend([0; 30]);
             let mut items = Vec::new();
-            prop_assert_eq!(entries::list(&bytes, 2, &mut items).is_some(), common <= 1);
+            prop_assert_eq!(list(&bytes, Place::default(), &mut items), common <= 1);
         }
 
         #[test]
-        fn any_bytes_are_refused_or_listed(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0..4usize) {
-            let _ = entries::list(&bytes, count, &mut Vec::new());
+        fn any_bytes_are_refused_or_listed(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            needle in prop::collection::vec(any::<u8>(), 0..4),
+        ) {
+            list(&bytes, Place::default(), &mut Vec::new());
+            if let Some(place) = Place::below(&bytes, &needle) {
+                list(&bytes, place, &mut Vec::new());
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where the entries of a block lie, read in one pass over its bytes.
+//! Where the entries of a block lie, read one by one from its bytes.
 //!
 //! **Problem.** lsm-tree's reader of a block goes both ways, over a reader of bytes that may end anywhere: of what a scan of many rows costs half was there.
 //!
@@ -13,9 +13,10 @@
 //! The first key of an interval is what the others share the beginning of; what was removed (types 1 and 2) has no value.
 //!
 //! **Invariants.**
-//! 1. What is not understood to the last entry (another type, a place outside the block, another count than the block's own) is left to the library's reader: a new
+//! 1. What is not understood (another type, a place outside the block, another count than the block's own) is left to the library's reader, from there on: a new
 //!    form makes scans slower, not wrong.
 //! 2. Both give the same (a test holds one beside the other).
+//! 3. Who seeks begins at a whole key, which the indexes lead to, and reads no entry that is not asked for: of a short stretch a few of many.
 
 use lsm_tree::SeqNo;
 
@@ -39,7 +40,7 @@ pub(super) struct Item {
 }
 
 /// A varint of at most `BITS` bits, and where it ends.
-#[inline]
+#[inline(always)]
 fn varint<const BITS: u32>(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
     *at += 1;
@@ -68,30 +69,88 @@ fn stretch(bytes: &[u8], at: &mut usize, length: u64) -> Option<(u32, u32)> {
     Some(found)
 }
 
-/// Lists the entries of a block that says it has so many; `None`: it is not understood.
-pub(super) fn list(bytes: &[u8], count: usize, items: &mut Vec<Item>) -> Option<()> {
-    let interval = *bytes.get(bytes.len().checked_sub(TRAILER_BYTES)?)?;
-    let (mut at, mut left) = (0, 0);
-    // The key that others share the beginning of.
-    let mut base = (0, 0);
-    loop {
+/// Where reading of a block's entries stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    at: usize,
+    /// Entries of the interval that are left.
+    left: u8,
+    /// The key that others share the beginning of.
+    base: (u32, u32),
+    /// Which entry comes next.
+    pub(super) number: usize,
+}
+
+/// What came of reading on.
+pub(super) enum Next {
+    Entry(Item),
+    /// There are no more.
+    End,
+    /// It is not understood.
+    Unknown,
+}
+
+/// The number of entries from one whole key to the next, in a block.
+fn interval(bytes: &[u8]) -> Option<u8> {
+    bytes.get(bytes.len().checked_sub(TRAILER_BYTES)?).copied().filter(|interval| *interval > 0)
+}
+
+impl Place {
+    /// Before a block's first entry whose key is `needle` or above, or a few before: at the last whole key below it.
+    pub(super) fn below(bytes: &[u8], needle: &[u8]) -> Option<Place> {
+        let interval = usize::from(interval(bytes)?);
+        let trailer = bytes.get(bytes.len().checked_sub(TRAILER_BYTES)? + 1..)?;
+        let (&step, trailer) = trailer.split_first()?;
+        let (count, trailer) = trailer.split_first_chunk::<4>()?;
+        let (from, _) = trailer.split_first_chunk::<4>()?;
+        let (count, from) = (u32::from_le_bytes(*count) as usize, u32::from_le_bytes(*from) as usize);
+        let indexes = bytes.get(from..from.checked_add(count.checked_mul(usize::from(step))?)?)?;
+        let begin = |index: usize| {
+            Some(match step {
+                2 => usize::from(u16::from_le_bytes(*indexes.get(index * 2..)?.first_chunk()?)),
+                4 => u32::from_le_bytes(*indexes.get(index * 4..)?.first_chunk()?) as usize,
+                _ => return None,
+            })
+        };
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = (low + high) / 2;
+            let mut at = begin(middle)?.checked_add(1)?;
+            varint::<64>(bytes, &mut at)?;
+            let length = varint::<16>(bytes, &mut at)?;
+            let (key, end) = stretch(bytes, &mut at, length)?;
+            if bytes.get(key as usize..end as usize)? < needle { low = middle + 1 } else { high = middle }
+        }
+        let index = low.saturating_sub(1);
+        Some(Place { at: begin(index)?, number: index * interval, ..Place::default() })
+    }
+
+    /// Reads the next entry, and moves behind it.
+    #[inline(always)]
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Next {
+        match bytes.get(self.at) {
+            Some(&END) => Next::End,
+            _ => self.entry(bytes).map_or(Next::Unknown, Next::Entry),
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, bytes: &[u8]) -> Option<Item> {
+        let mut at = self.at;
         let kind = *bytes.get(at)?;
         at += 1;
-        if kind == END {
-            return (items.len() == count).then_some(());
-        }
         let number = varint::<64>(bytes, &mut at)?;
         let (shared, rest);
-        if left == 0 {
-            left = interval.checked_sub(1)?;
+        if self.left == 0 {
+            self.left = interval(bytes)? - 1;
             let length = varint::<16>(bytes, &mut at)?;
             rest = stretch(bytes, &mut at, length)?;
-            (shared, base) = ((0, 0), rest);
+            (shared, self.base) = ((0, 0), rest);
         } else {
-            left -= 1;
+            self.left -= 1;
             let common = u32::try_from(varint::<16>(bytes, &mut at)?).ok()?;
             let length = varint::<16>(bytes, &mut at)?;
-            shared = (base.0, base.0.checked_add(common).filter(|end| *end <= base.1)?);
+            shared = (self.base.0, self.base.0.checked_add(common).filter(|end| *end <= self.base.1)?);
             rest = stretch(bytes, &mut at, length)?;
         }
         let value = match kind {
@@ -102,6 +161,8 @@ pub(super) fn list(bytes: &[u8], count: usize, items: &mut Vec<Item>) -> Option<
             kind if REMOVED.contains(&kind) => None,
             _ => return None,
         };
-        items.push(Item { shared, rest, value, number });
+        self.at = at;
+        self.number += 1;
+        Some(Item { shared, rest, value, number })
     }
 }

@@ -393,7 +393,8 @@ impl Engine for FjallEngine {
         }
         self.with(|open| {
             let tree = &open.tree(tree).tree;
-            runs::scan(tree, from, to, reverse, visit).map_err(|e| of("reading", &fjall::Error::Storage(e)))
+            let scanned = if reverse { runs::scan(tree, from, to, visit) } else { blocks::scan(tree, from, to, visit) };
+            scanned.map_err(|e| of("reading", &fjall::Error::Storage(e)))
         })
     }
 

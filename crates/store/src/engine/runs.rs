@@ -1,4 +1,4 @@
-//! The runs of a fjall tree, read in order.
+//! The runs of a fjall tree, read in order, highest key first. (Upwards: [`super::blocks`].)
 //!
 //! Problem: fjall's own reader hands each entry from iterator to iterator (of a table, of a run, through a heap, past what is hidden, past
 //! removals), and looks for both ends of the range in each block. Most stretches lie in one run, and none of that is needed there: it was
@@ -28,7 +28,6 @@ type Entries<'a> = Box<dyn DoubleEndedIterator<Item = Result<Entry, LsmError>> +
 /// One run, or what is left of it.
 struct Run<'a> {
     entries: Entries<'a>,
-    reverse: bool,
     /// Where reading ends, if the run goes on beyond.
     far: Option<&'a [u8]>,
     /// What comes next.
@@ -38,40 +37,25 @@ struct Run<'a> {
 impl Run<'_> {
     /// Gives what came next, and reads what comes then.
     fn step(&mut self) -> Result<Option<Entry>, LsmError> {
-        let next = if self.reverse { self.entries.next_back() } else { self.entries.next() };
-        let beyond = |key: &[u8]| match self.far {
-            Some(far) if self.reverse => key < far,
-            Some(far) => key >= far,
-            None => false,
-        };
-        let next = next.transpose()?.filter(|entry| !beyond(&entry.key));
+        let next = self.entries.next_back().transpose()?;
+        let next = next.filter(|entry| self.far.is_none_or(|far| entry.key[..] >= *far));
         Ok(std::mem::replace(&mut self.head, next))
     }
 }
 
-/// Visits the entries with `from <= key < to` in order, highest first where `reverse`, until the visitor breaks.
-pub(super) fn scan(
-    tree: &impl AbstractTree,
-    from: &[u8],
-    to: &[u8],
-    reverse: bool,
-    visit: &mut Visit<'_>,
-) -> Result<(), LsmError> {
+/// Visits the entries with `from <= key < to`, highest first, until the visitor breaks.
+pub(super) fn scan(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), LsmError> {
     let version = tree.current_version();
     let range = Slice::from(from)..Slice::from(to);
     let mut runs = Vec::new();
     for run in version.iter_levels().flat_map(|level| level.iter()) {
         let Some((first, last)) = run.range_overlap_indexes::<Slice, _>(&range) else { continue };
         let Some(tables) = run.get(first..=last) else { continue };
-        let below = |table: usize| tables.get(table).is_some_and(|table| *table.metadata.key_range.min() < range.start);
-        let above = |table: usize| tables.get(table).is_some_and(|table| *table.metadata.key_range.max() >= range.end);
-        let crosses = if reverse { below(0) } else { above(tables.len() - 1) };
+        let crosses = tables.first().is_some_and(|table| *table.metadata.key_range.min() < range.start);
         let entries = tables.iter().flat_map(|table| {
-            let keys = &table.metadata.key_range;
-            let bounds = match reverse {
-                false if *keys.min() < range.start => (Bound::Included(range.start.clone()), Bound::Unbounded),
-                true if *keys.max() >= range.end => (Bound::Unbounded, Bound::Excluded(range.end.clone())),
-                _ => (Bound::Unbounded, Bound::Unbounded),
+            let bounds = match *table.metadata.key_range.max() >= range.end {
+                true => (Bound::Unbounded, Bound::Excluded(range.end.clone())),
+                false => (Bound::Unbounded, Bound::Unbounded),
             };
             table.range(bounds).map(|item| {
                 let item = item?;
@@ -79,13 +63,12 @@ pub(super) fn scan(
                 Ok(Entry { key: item.key.user_key, number: item.key.seqno, value })
             })
         });
-        let far = crosses.then_some(if reverse { from } else { to });
-        let mut run = Run { entries: Box::new(entries), reverse, far, head: None };
+        let mut run = Run { entries: Box::new(entries), far: crosses.then_some(from), head: None };
         run.step()?;
         runs.push(run);
     }
     runs.retain(|run| run.head.is_some());
-    while let Some(at) = first(&runs, reverse) {
+    while let Some(at) = first(&runs) {
         let Some(run) = runs.get_mut(at) else { break };
         let Some(mut entry) = run.step()? else { break };
         let mut spent = false;
@@ -111,12 +94,12 @@ pub(super) fn scan(
 }
 
 /// The run whose next entry comes first.
-fn first(runs: &[Run<'_>], reverse: bool) -> Option<usize> {
+fn first(runs: &[Run<'_>]) -> Option<usize> {
     let mut heads = runs.iter().enumerate().filter_map(|(place, run)| Some((place, &run.head.as_ref()?.key)));
-    let (mut first, mut least) = heads.next()?;
+    let (mut first, mut greatest) = heads.next()?;
     for (place, key) in heads {
-        if if reverse { key > least } else { key < least } {
-            (first, least) = (place, key);
+        if key > greatest {
+            (first, greatest) = (place, key);
         }
     }
     Some(first)

@@ -3,6 +3,9 @@
 //! A scan of thousands of rows ([`Versions::scan`]) gives each its own key and value, and counting who holds those costs more than reading
 //! them. Here the engine lends its entries ([`Engine::sweep`]), and what is seen is copied behind what was seen before. As in a scan, memory
 //! is looked at first, and a chunk ends where a layer had more.
+//!
+//! **Leaving out.** Of most rows nobody wants more than to see that they fail a condition. Whoever says so beforehand ([`Pick`]) is asked about each where it lies, and what
+//! fails is not copied. It may only leave out: what is not asked about (rows that only the past has, say) is given as it is, and asked about by who gets it.
 
 use super::hot::{self, Ahead};
 use super::overlay::Sight;
@@ -14,6 +17,9 @@ use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use clock::Timestamp;
 use std::ops::ControlFlow;
+
+/// Says whether a row with this value is to be given; `Break`: it is, and the chunk ends with it.
+pub type Pick<'a> = dyn FnMut(&[u8]) -> ControlFlow<(), bool> + 'a;
 
 /// Room for a row in the first allocation of a chunk.
 const ROW_BYTES: usize = 128;
@@ -44,6 +50,20 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// As [`Versions::scan`].
     pub fn sweep(&self, span: &Span, snapshot: Timestamp, limit: usize) -> Result<Option<Sweep>, StoreError> {
+        self.sweep_picked(span, snapshot, limit, None)
+    }
+
+    /// As [`Versions::sweep`]; of what `pick` does not want, rows may be left out, and do not count for the limit.
+    ///
+    /// # Errors
+    /// As [`Versions::scan`].
+    pub fn sweep_picked(
+        &self,
+        span: &Span,
+        snapshot: Timestamp,
+        limit: usize,
+        pick: Option<&mut Pick<'_>>,
+    ) -> Result<Option<Sweep>, StoreError> {
         self.readable_in(span, snapshot)?;
         let limit = limit.clamp(1, CHUNK_ROWS_MAX);
         if span.start >= span.end {
@@ -63,16 +83,16 @@ impl<E: Engine> Versions<E> {
             None => stretch.clone(),
             Some(at) => stretch.start.clone()..at.clone(),
         };
-        let (bytes, places, end, passed) = if self.engine_may_hold_some(&looked_at)? {
-            let mut packing = Packing::new(memory, snapshot, limit);
+        let (bytes, places, end, passed, left_out) = if self.engine_may_hold_some(&looked_at)? {
+            let mut packing = Packing::new(memory, snapshot, limit, pick);
             self.pack(&looked_at, &mut packing)?;
             let end = packing.end.take().map(|last| after(&last)).or(horizon);
-            let passed = seen + packing.steps;
+            let (passed, left_out) = (seen + packing.steps, packing.left_out);
             let (bytes, places) = packing.rows(|key, ts| {
                 let past = self.past_at(key, snapshot, ts)?;
                 Ok::<_, StoreError>(past.map(|past| Version { ts: past.begin, value: Some(past.value) }))
             })?;
-            (bytes, places, end, passed)
+            (bytes, places, end, passed, left_out)
         } else {
             let mut live = memory.live();
             // Each layer gave so many.
@@ -80,10 +100,12 @@ impl<E: Engine> Versions<E> {
                 live.places.truncate(limit);
                 live.last_key().map(after)
             });
-            (live.bytes, live.places, end.flatten().or(horizon), seen)
+            (live.bytes, live.places, end.flatten().or(horizon), seen, 0)
         };
         let end = end.unwrap_or_else(|| stretch.end.clone());
-        if passed >= LARGE_GARBAGE * places.len() && hot::is_costly(passed, places.len(), self.config.hot_after) {
+        // What is left out is no garbage.
+        let given = places.len() + left_out;
+        if passed >= LARGE_GARBAGE * given && hot::is_costly(passed, given, self.config.hot_after) {
             self.warm(&(stretch.start..end.clone()), snapshot)?;
         }
         let rest = end..span.end.clone();
@@ -91,7 +113,7 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Joins what memory and the engine have of a span.
-    fn pack(&self, span: &Span, packing: &mut Packing) -> Result<(), StoreError> {
+    fn pack(&self, span: &Span, packing: &mut Packing<'_, '_>) -> Result<(), StoreError> {
         let mut damaged = None;
         let (from, to) = (keys::present(&span.start), keys::present(&span.end));
         self.engine.sweep(Tree::Present, &from, &to, &mut |key, entry| match keys::lent_entry(key, entry) {
@@ -107,7 +129,7 @@ impl<E: Engine> Versions<E> {
 }
 
 /// Rows in the making.
-struct Packing {
+struct Packing<'p, 'f> {
     snapshot: Timestamp,
     limit: usize,
     memory: Packed,
@@ -122,10 +144,14 @@ struct Packing {
     skipped: Vec<u8>,
     /// The last key, where the chunk ended early.
     end: Option<Bytes>,
+    pick: Option<&'p mut Pick<'f>>,
+    left_out: usize,
+    /// The chunk ends here, says who picks.
+    ends: bool,
 }
 
-impl Packing {
-    fn new(memory: Packed, snapshot: Timestamp, limit: usize) -> Packing {
+impl<'p, 'f> Packing<'p, 'f> {
+    fn new(memory: Packed, snapshot: Timestamp, limit: usize, pick: Option<&'p mut Pick<'f>>) -> Packing<'p, 'f> {
         Packing {
             snapshot,
             limit,
@@ -136,13 +162,35 @@ impl Packing {
             steps: 0,
             skipped: Vec::new(),
             end: None,
+            pick,
+            left_out: 0,
+            ends: false,
         }
+    }
+
+    /// Takes a row in, or a key that gives none.
+    #[inline]
+    fn put(&mut self, key: &[u8], mut value: Option<&[u8]>) {
+        if let (Some(bytes), Some(pick)) = (value, &mut self.pick) {
+            match pick(bytes) {
+                ControlFlow::Continue(true) => {}
+                ControlFlow::Continue(false) => {
+                    value = None;
+                    self.left_out += 1;
+                }
+                ControlFlow::Break(()) => self.ends = true,
+            }
+        }
+        put(&mut self.rows, &mut self.skipped, key, value);
     }
 
     /// Whether there is no room for another key; then it ends with the last one.
     fn is_full(&mut self) -> bool {
         let rows = &self.rows;
-        let full = rows.len() >= self.limit || rows.bytes.len() >= CHUNK_BYTES_MAX || self.steps >= CHUNK_STEPS_MAX;
+        let full = self.ends
+            || rows.len() >= self.limit
+            || rows.bytes.len() >= CHUNK_BYTES_MAX
+            || self.steps >= CHUNK_STEPS_MAX;
         if full {
             let last = if self.skipped.is_empty() { rows.last_key() } else { Some(&self.skipped[..]) };
             self.end = last.map(Bytes::copy_from_slice);
@@ -152,9 +200,11 @@ impl Packing {
 
     /// Takes what memory has next.
     fn take(&mut self) {
-        if let Some((key, value)) = self.memory.entry(self.met) {
-            put(&mut self.rows, &mut self.skipped, key, value);
+        let memory = std::mem::take(&mut self.memory);
+        if let Some((key, value)) = memory.entry(self.met) {
+            self.put(key, value);
         }
+        self.memory = memory;
         self.met += 1;
     }
 
@@ -182,7 +232,7 @@ impl Packing {
             self.newer.push((self.rows.len(), ts));
             put(&mut self.rows, &mut self.skipped, key, Some(&[]));
         } else {
-            put(&mut self.rows, &mut self.skipped, key, value);
+            self.put(key, value);
         }
         ControlFlow::Continue(())
     }

@@ -23,7 +23,7 @@ use super::table::{EntryColumns, TableAccess};
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
-use crate::transaction::{LockMode, LockWait, ScanChunk, ScanRequest, Span, Sweep, Transaction};
+use crate::transaction::{LockMode, LockWait, Pick, ScanChunk, ScanRequest, Span, Sweep, Transaction};
 use crate::types::Value;
 use bytes::Bytes;
 use std::ops::Range;
@@ -373,6 +373,12 @@ impl Cursor {
 
     /// Moves to the next joined row; `false` at the end.
     pub fn advance(&mut self) -> Result<bool, SqlError> {
+        self.advance_picking(None)
+    }
+
+    /// As [`Cursor::advance`], for who asks something of the bytes of a [bare](Cursor::bare) cursor's rows: of those that `pick` does not want some may be passed. It must not use
+    /// the transaction.
+    pub(crate) fn advance_picking(&mut self, mut pick: Option<&mut Pick<'_>>) -> Result<bool, SqlError> {
         let last = self.levels.len() - 1;
         if self.open == 0 {
             self.enter(0, None)?;
@@ -384,7 +390,7 @@ impl Cursor {
         }
         loop {
             let at = self.open - 1;
-            if !self.step(at)? {
+            if !self.step_picking(at, pick.as_deref_mut())? {
                 self.open -= 1;
                 if self.open == 0 {
                     // A cursor that is asked again stays at its end.
@@ -463,21 +469,25 @@ impl Cursor {
 
     /// Next row of one level; `false` at its end.
     pub(super) fn step(&mut self, at: usize) -> Result<bool, SqlError> {
+        self.step_picking(at, None)
+    }
+
+    fn step_picking(&mut self, at: usize, pick: Option<&mut Pick<'_>>) -> Result<bool, SqlError> {
         let Cursor { context, levels, states, row, bare, .. } = self;
         let (level, state) = (&levels[at], &mut states[at]);
         if *bare {
-            return fetch(state, level, context, row);
+            return fetch(state, level, context, row, pick);
         }
         let places = level.places();
         if state.stages.is_some() {
-            while fetch(state, level, context, row)? {
+            while fetch(state, level, context, row, None)? {
                 if passes(state, level, context, row)? {
                     return Ok(true);
                 }
             }
             return Ok(false);
         }
-        while fetch(state, level, context, row)? {
+        while fetch(state, level, context, row, None)? {
             level.decode(state.key(), state.stored(), &mut row[places.clone()])?;
             if holds(level.filter.as_ref(), row, context)? {
                 state.matched = true;
@@ -516,8 +526,14 @@ fn passes(state: &State, level: &Level, context: &StatementContext, row: &mut [V
     Ok(true)
 }
 
-/// Next stored row of one level into its state; `false` at the end.
-fn fetch(state: &mut State, level: &Level, context: &StatementContext, joined: &mut [Value]) -> Result<bool, SqlError> {
+/// Next stored row of one level into its state; `false` at the end. Of what `pick` does not want rows may be passed.
+fn fetch(
+    state: &mut State,
+    level: &Level,
+    context: &StatementContext,
+    joined: &mut [Value],
+    mut pick: Option<&mut Pick<'_>>,
+) -> Result<bool, SqlError> {
     loop {
         let next = match &mut state.rows {
             Rows::Apart(rows) => rows.next().map(|(key, value)| Found::Apart(key, value)),
@@ -544,8 +560,10 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext, joined: &
             state.chunk = (state.chunk * CHUNK_GROWTH).min(CHUNK_ROWS_MAX);
             if limit >= SWEPT_ROWS_MIN
                 && level.is_swept()
-                && let Some(Sweep { bytes, places, rest }) =
-                    context.reads().with(|txn| txn.sweep(&span, limit, false))?
+                && let Some(Sweep { bytes, places, rest }) = context.reads().with(|txn| match pick.as_deref_mut() {
+                    Some(pick) => txn.sweep_picked(&span, limit, false, pick),
+                    None => txn.sweep(&span, limit, false),
+                })?
             {
                 (state.rows, state.rest) = (Rows::Together(bytes, places.into_iter()), rest);
                 continue;

@@ -12,8 +12,8 @@
 
 use super::{
     Admin, AdminReply, BeginOptions, Committed, Consistency, Footprint, Interrupt, Isolation, Kv, KvError, LockMode,
-    LockOwner, LockTimeout, LockWait, Patience, RowWaiter, RowWaits, ScanChunk, ScanRequest, ShownLock, Span, Sweep,
-    Transaction, TxnNumber, TxnStats, Wait,
+    LockOwner, LockTimeout, LockWait, Patience, Pick, RowWaiter, RowWaits, ScanChunk, ScanRequest, ShownLock, Span,
+    Sweep, Transaction, TxnNumber, TxnStats, Wait,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -606,6 +606,15 @@ impl Transaction for MemoryTransaction {
         }
         let request = ScanRequest { span: span.clone(), reverse: false, limit };
         self.scan_with(&request, certified).map(|chunk| Some(chunk.into()))
+    }
+    fn sweep_picked(
+        &mut self,
+        span: &Span,
+        limit: usize,
+        certified: bool,
+        pick: &mut Pick<'_>,
+    ) -> Result<Option<Sweep>, KvError> {
+        Ok(self.sweep(span, limit, certified)?.map(|swept| swept.picked(pick)))
     }
 
     fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {

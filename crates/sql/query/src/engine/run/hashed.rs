@@ -138,11 +138,11 @@ impl Buckets {
         let step = match place {
             None => return Ok(None),
             Some(KeyPlace::Integers(ids)) => {
-                let lets = |stored: &[u8]| -> Result<bool, SqlError> {
+                let mut lets = |stored: &[u8]| -> Result<bool, SqlError> {
                     let is_whole = write_integers(ids, stored, key)?;
                     find(key, is_whole)
                 };
-                table.step_by(most, lets, row)?
+                table.step_by_key(most, &mut lets, row)?
             }
             Some(KeyPlace::Slots(slots)) => {
                 let lets = |row: &[Value]| -> Result<bool, SqlError> {

@@ -12,6 +12,7 @@ use crate::exec::cursor::Cursor;
 use crate::pg_catalog::{self, VirtualTable};
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
@@ -25,7 +26,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
             let tested = Tested::new(scan, &mut cursor, prefix, run).map(Box::new);
             let (node, prefix, run) = (node.clone(), prefix.len(), run.clone());
-            Box::new(TableRows { cursor, node, prefix, tested, filters: Vec::new(), key: Vec::new(), run })
+            let (filters, key, picking) = (Vec::new(), Vec::new(), Picking::default());
+            Box::new(TableRows { cursor, node, prefix, tested, filters, key, picking, run })
         }
         Node::Virtual { table, relation, filter } => {
             listed(virtual_rows(table, relation.as_ref(), filter, prefix, run)?)
@@ -80,7 +82,31 @@ pub(in crate::engine) struct TableRows {
     filters: Vec<(RuntimeFilter, Vec<usize>)>,
     /// Room for a key of theirs.
     key: Vec<u8>,
+    picking: Picking,
     run: Arc<Run>,
+}
+
+/// What is asked of a row's bytes before it leaves the store, and is asked again of those that come.
+type KeyTest<'a> = dyn FnMut(&[u8]) -> Result<bool, SqlError> + 'a;
+
+/// Rows that one chunk may pass in the store: whoever ends the statement waits for them.
+const PICKED_ROWS_MAX: u64 = 16 << 10;
+/// Rows from which on it is looked at whether asking beforehand is worth it.
+const PICKED_ROWS_TRIAL: u64 = 1024;
+/// It is, if at least one of so many rows was left out.
+const PICKED_PART_MIN: u64 = 4;
+
+/// How asking beforehand went.
+#[derive(Default)]
+struct Picking {
+    asked: u64,
+    left_out: u64,
+}
+
+impl Picking {
+    fn is_worth(&self) -> bool {
+        self.asked < PICKED_ROWS_TRIAL || self.left_out * PICKED_PART_MIN >= self.asked
+    }
 }
 
 /// Rows that are thought to be read from which on it is worth the while to make tests of the conditions.
@@ -137,6 +163,44 @@ fn let_in(filters: &[(RuntimeFilter, Vec<usize>)], cursor: &mut Cursor, key: &mu
     Ok(true)
 }
 
+/// Moves a cursor on. What fails the tests of the bytes is passed in the store where that is worth it, and so is what `key` does not let through, if no other condition is
+/// to be asked before. `most` counts what was passed there.
+fn advance(
+    cursor: &mut Cursor,
+    scan: &TableScan,
+    tested: Option<&Tested>,
+    picking: &mut Picking,
+    key: Option<&mut KeyTest<'_>>,
+    most: &mut u64,
+) -> Result<bool, SqlError> {
+    let Some(tested) = tested.filter(|_| picking.is_worth()) else { return cursor.advance() };
+    let mut key = key.filter(|_| tested.conditions == scan.filter.len());
+    if tested.filter.is_empty() && key.is_none() {
+        return cursor.advance();
+    }
+    let (left_max, mut left_out) = ((*most).min(PICKED_ROWS_MAX), 0);
+    let mut pick = |stored: &[u8]| {
+        picking.asked += 1;
+        let passes = tested.filter.passes(stored).and_then(|passes| match &mut key {
+            Some(key) if passes => key(stored),
+            _ => Ok(passes),
+        });
+        match passes {
+            Ok(false) if left_out + 1 < left_max => {
+                left_out += 1;
+                ControlFlow::Continue(false)
+            }
+            Ok(true) => ControlFlow::Continue(true),
+            // What fails fails again when the row is looked at.
+            Ok(false) | Err(_) => ControlFlow::Break(()),
+        }
+    };
+    let advanced = cursor.advance_picking(Some(&mut pick))?;
+    picking.left_out += left_out;
+    *most -= left_out;
+    Ok(advanced)
+}
+
 impl TableRows {
     /// Moves to the next row that passes the filter; `false` at the end. Columns that only such rows need are not decoded yet.
     fn step(&mut self) -> Result<bool, SqlError> {
@@ -146,9 +210,14 @@ impl TableRows {
 
     /// As [`TableRows::step`], looking at no more than `most` rows.
     fn step_within(&mut self, most: &mut u64) -> Result<Step, SqlError> {
+        self.step_picking(most, None)
+    }
+
+    /// As [`TableRows::step_within`]; rows that `key` does not let through may be passed, where nothing is asked of them that could fail.
+    fn step_picking(&mut self, most: &mut u64, mut key: Option<&mut KeyTest<'_>>) -> Result<Step, SqlError> {
         let Node::Table(scan) = self.node.as_ref() else { return Ok(Step::End) };
         while *most > 0 {
-            if !self.cursor.advance()? {
+            if !advance(&mut self.cursor, scan, self.tested.as_deref(), &mut self.picking, key.as_deref_mut(), most)? {
                 return Ok(Step::End);
             }
             *most -= 1;
@@ -203,6 +272,25 @@ impl TableRows {
             lets(cursor.row())
         };
         self.step_where(most, lets, row)
+    }
+
+    /// As [`TableRows::step_by`], where `lets` does nothing but to say: it is asked of some rows in the store already, and of those that pass again.
+    pub(super) fn step_by_key(
+        &mut self,
+        most: &mut u64,
+        lets: &mut KeyTest<'_>,
+        row: &mut Row,
+    ) -> Result<Step, SqlError> {
+        loop {
+            let step = self.step_picking(most, Some(&mut *lets))?;
+            if step != Step::Row {
+                return Ok(step);
+            }
+            if lets(self.cursor.stored_ref())? {
+                self.take(row)?;
+                return Ok(Step::Row);
+            }
+        }
     }
 
     /// As [`TableRows::step_to`], for who looks at the stored bytes: see [`TableRows::stored_scan`].
