@@ -137,3 +137,53 @@ fn a_change_of_more_keys_than_are_listed_is_found_in_each_of_them() {
     assert_eq!(store.get(&row(5), ts(1)).unwrap().map(|(at, _)| at), Some(ts(1)));
     assert_eq!(store.newest_in(&(row(ROWS)..row(ROWS + 9)), ts(1)).unwrap(), None);
 }
+
+/// A store with these rows in its engine.
+fn flushed(rows: u32, value: &Bytes) -> Versions<MemoryEngine> {
+    let store = Versions::open(MemoryEngine::new(), VersionsConfig::default()).unwrap();
+    let writes: Vec<Write> = (0..rows).map(|n| (row_of(n), Some(value.clone()))).collect();
+    store.apply(Timestamp::from_u64(1), &writes);
+    store.freeze(1, Bytes::new());
+    store.flush().unwrap();
+    store
+}
+
+fn row_of(n: u32) -> Bytes {
+    Bytes::copy_from_slice(&[&[0, 0, 0, 7][..], &n.to_be_bytes()].concat())
+}
+
+/// What is left out of a sweep was read: a chunk ends by it as by what is given.
+#[test]
+fn a_chunk_ends_by_the_bytes_that_are_left_out() {
+    const ROWS: u32 = 64;
+    const ROW_BYTES: usize = 256 << 10;
+    const CHUNK_BYTES_MAX: usize = 4 << 20;
+    let store = flushed(ROWS, &Bytes::from(vec![7; ROW_BYTES]));
+    let (mut rest, mut looked_at, mut given) = (Some(row_of(0)..row_of(ROWS)), 0, 0);
+    while let Some(span) = rest.take() {
+        let mut bytes = 0;
+        let mut pick = |value: &[u8]| {
+            (bytes, looked_at) = (bytes + value.len(), looked_at + 1);
+            ControlFlow::Continue(looked_at % 8 == 0)
+        };
+        let chunk = store.sweep_picked(&span, Timestamp::from_u64(9), 1024, Some(&mut pick)).unwrap().unwrap();
+        assert!(bytes <= CHUNK_BYTES_MAX + ROW_BYTES, "{bytes} bytes in one chunk");
+        given += chunk.places.len();
+        rest = chunk.rest;
+    }
+    assert_eq!((looked_at, given), (ROWS, ROWS as usize / 8), "each is looked at once");
+}
+
+/// What nobody wants is no garbage that a hot span would spare the next one.
+#[test]
+fn what_is_left_out_makes_nothing_hot() {
+    const ROWS: u32 = 2000;
+    let store = flushed(ROWS, &Bytes::from_static(b"row"));
+    for _ in 0..3 {
+        let mut pick = |_: &[u8]| ControlFlow::Continue(false);
+        let span = row_of(0)..row_of(ROWS);
+        let chunk = store.sweep_picked(&span, Timestamp::from_u64(9), 1024, Some(&mut pick)).unwrap().unwrap();
+        assert!(chunk.places.is_empty() && chunk.rest.is_none());
+        assert_eq!(store.hot_spans(), 0);
+    }
+}

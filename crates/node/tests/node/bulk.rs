@@ -124,6 +124,46 @@ fn what_is_left_out_of_a_sweep_is_certified() {
     }
 }
 
+/// A sweep that ends early has read up to its end, by whatever it ended: what was left out before counts as read, and nothing behind.
+#[test]
+fn a_sweep_that_ends_early_is_certified_up_to_its_end() {
+    let before = [("idx100010", true), ("idx100015", true), ("idx100030", true), ("idx100040", true)];
+    let behind = [("idx100045", false), ("idx100050", false), ("idx100190", false)];
+    // Either ends with the fifth row: who picks says so, or it is the third that he wants.
+    for (limit, breaks) in [(4096, true), (3, false)] {
+        for (other, conflicts) in before.into_iter().chain(behind) {
+            let mut w = World::new();
+            let rows: Vec<String> = (0..20).map(|i| format!("idx1{:05}", i * 10)).collect();
+            w.set(&rows.iter().map(|key| (&key[..], "old")).collect::<Vec<_>>());
+            w.node.freeze();
+            while w.node.versions().flush().unwrap() {}
+            let mut txn = w.begin(Isolation::Serializable);
+            let mut asked = 0;
+            let mut pick = |_: &[u8]| {
+                asked += 1;
+                match breaks {
+                    true if asked == 5 => ControlFlow::Break(()),
+                    true => ControlFlow::Continue(false),
+                    false => ControlFlow::Continue(asked % 2 == 1),
+                }
+            };
+            let span = bytes("idx1")..bytes("idx2");
+            let swept = txn.sweep_picked(&w.now(), &span, limit, false, Some(&mut pick), Waker::noop());
+            let Poll::Ready(Ok(Some(chunk))) = swept else { panic!("nothing is in flight and nothing was written") };
+            assert_eq!((asked, chunk.places.len()), (5, if breaks { 1 } else { 3 }));
+            let rest = chunk.rest.expect("there are more rows");
+            assert!(rest.start > bytes("idx100040") && rest.start <= bytes("idx100045"));
+            txn.put(bytes("idx3"), bytes("made of it")).unwrap();
+            w.set(&[(other, "between")]);
+            match w.commit(&mut txn) {
+                Ok(_) => assert!(!conflicts, "{other} {limit}"),
+                Err(TxnError::Restart { .. }) => assert!(conflicts, "{other} {limit}"),
+                Err(e) => panic!("{e}"),
+            }
+        }
+    }
+}
+
 /// Rows looked at in the bytes of their chunk are read as a scan reads them: what comes between them is met, and own writes are seen.
 #[test]
 fn a_sweep_reads_what_a_scan_reads_and_is_certified_alike() {

@@ -6,7 +6,8 @@
 //! lies, and no more; the key of the entry that is looked at is put together in one buffer, its value is lent where it lies.
 //!
 //! The table's index leads to blocks by fjall's own readers, to few at first; the places in a block come from [`entries`], or where that does not understand it from
-//! fjall's own reader again. Blocks that the cache does not hold are read several at a time, as they lie one behind the other.
+//! fjall's own reader again. Blocks that the cache does not hold are read several at a time, as they lie one behind the other, once a stretch is longer than those looked up
+//! at first. Their files are those that fjall keeps open, which all readers share, each held for one read: sessions times runs would be more than a process may open.
 //!
 //! Invariants: those of [`super::runs`]. Forwards only.
 
@@ -14,6 +15,7 @@ use super::entries::{Item, Next, Place};
 use super::{Lend, Visit};
 use bytes::Bytes;
 use fjall::{AbstractTree, LsmError};
+use lsm_tree::descriptor_table::DescriptorTable;
 use lsm_tree::file_accessor::FileAccessor;
 use lsm_tree::table::block::BlockType;
 use lsm_tree::table::data_block::DataBlockParsedItem;
@@ -50,37 +52,49 @@ fn part(bytes: &[u8], (from, to): (u32, u32)) -> &[u8] {
     bytes.get(from as usize..to as usize).unwrap_or_default()
 }
 
+/// What the tables of a tree have in common.
+#[derive(Clone, Copy)]
+struct Tables<'a> {
+    tree: TreeId,
+    /// Files that are open: as many as fjall was told (`FILES_OPEN_MAX`).
+    files: Option<&'a DescriptorTable>,
+}
+
 /// A table that is being read.
 struct Reader<'a> {
     id: GlobalTableId,
     table: &'a Table,
-    file: Option<Arc<File>>,
+    files: Option<&'a DescriptorTable>,
     /// Blocks to be read next.
     handles: VecDeque<BlockHandle>,
     /// Blocks that were read with the one before.
     ahead: VecDeque<Block>,
-    /// Blocks to be looked up at once.
-    handles_max: usize,
+    /// The index was looked up once more: a short stretch ends before, and reads no block that it does not need.
+    reads_ahead: bool,
     /// Up to where the index was looked up: the last key of a block, and where it lies.
     looked_up: Option<(Vec<u8>, u64)>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(tree: TreeId, table: &'a Table) -> Reader<'a> {
-        let id = GlobalTableId::from((tree, table.metadata.id));
+    fn new(tables: Tables<'a>, table: &'a Table) -> Reader<'a> {
+        let id = GlobalTableId::from((tables.tree, table.metadata.id));
         let (handles, ahead) = (VecDeque::new(), VecDeque::new());
-        Reader { id, table, file: None, handles, ahead, handles_max: HANDLES_FIRST, looked_up: None }
+        Reader { id, table, files: tables.files, handles, ahead, reads_ahead: false, looked_up: None }
     }
 
-    fn file(&mut self) -> Result<Arc<File>, LsmError> {
-        if let Some(file) = &self.file {
-            return Ok(file.clone());
+    /// Its file, for one read.
+    fn file(&self) -> Result<Arc<File>, LsmError> {
+        if let Some(file) = self.files.and_then(|files| files.access_for_table(&self.id)) {
+            return Ok(file);
         }
         let file = Arc::new(File::open(&*self.table.path)?);
-        Ok(self.file.insert(file).clone())
+        if let Some(files) = self.files {
+            files.insert_for_table(self.id, file.clone());
+        }
+        Ok(file)
     }
 
-    fn index(&mut self, handle: BlockHandle) -> Result<IndexBlock, LsmError> {
+    fn index(&self, handle: BlockHandle) -> Result<IndexBlock, LsmError> {
         let table = self.table;
         if let Some(block) = table.cache.get_block(self.id, handle.offset()) {
             return Ok(IndexBlock::new(block));
@@ -97,7 +111,8 @@ impl<'a> Reader<'a> {
         let (needle, behind) = known.as_ref().map_or((from, None), |(key, offset)| (&key[..], Some(*offset)));
         let top = self.index(self.table.regions.tli)?;
         let mut last = None;
-        let handles_max = std::mem::replace(&mut self.handles_max, HANDLES_MAX);
+        self.reads_ahead = known.is_some();
+        let handles_max = if self.reads_ahead { HANDLES_MAX } else { HANDLES_FIRST };
         let mut note = |index: &IndexBlock, handles: &mut VecDeque<BlockHandle>| {
             let mut entries = index.iter();
             if !entries.seek(needle, SeqNo::MAX) {
@@ -147,12 +162,12 @@ impl<'a> Reader<'a> {
         Ok(Some(DataBlock::new(block)))
     }
 
-    /// Reads a block, and those behind it that come next and are not cached.
+    /// Reads a block, and of a longer stretch those behind it that come next and are not cached.
     fn read(&mut self, first: BlockHandle) -> Result<Block, LsmError> {
         let (file, table) = (self.file()?, self.table);
         let (from, mut end) = (first.offset().0, first.offset().0 + u64::from(first.size()));
         let mut wanted = vec![first];
-        for handle in &self.handles {
+        for handle in self.handles.iter().filter(|_| self.reads_ahead) {
             let next = end + u64::from(handle.size());
             let fits = handle.offset().0 == end && (next - from) as usize <= READ_BYTES_MAX;
             if !fits || table.cache.get_block(self.id, handle.offset()).is_some() {
@@ -180,7 +195,7 @@ impl<'a> Reader<'a> {
 
 /// One run, or what is left of it: it stands at an entry.
 struct Run<'a> {
-    tree: TreeId,
+    origin: Tables<'a>,
     from: &'a [u8],
     /// Where reading ends, if the run goes on beyond.
     far: Option<&'a [u8]>,
@@ -197,9 +212,9 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(tree: TreeId, from: &'a [u8], far: Option<&'a [u8]>, tables: &'a [Table]) -> Run<'a> {
+    fn new(origin: Tables<'a>, from: &'a [u8], far: Option<&'a [u8]>, tables: &'a [Table]) -> Run<'a> {
         Run {
-            tree,
+            origin,
             from,
             far,
             tables: tables.iter(),
@@ -227,7 +242,7 @@ impl<'a> Run<'a> {
         Some(Bytes::from(self.block.as_ref()?.inner.data.slice(from as usize..to as usize)))
     }
 
-    /// Goes on to the next block; `false`: there is none. Of the first one what lies below `from` is passed.
+    /// Goes on to the next block; `false`: there is none.
     fn load(&mut self) -> Result<bool, LsmError> {
         loop {
             let block = match &mut self.reader {
@@ -237,17 +252,21 @@ impl<'a> Run<'a> {
             let Some(block) = block else {
                 let Some(table) = self.tables.next() else { return Ok(false) };
                 self.base = table.global_seqno();
-                self.reader = Some(Reader::new(self.tree, table));
+                self.reader = Some(Reader::new(self.origin, table));
                 continue;
             };
-            let first = self.block.is_none();
-            self.place = Place::default();
-            if first {
-                self.place = Place::below(&block.inner.data, self.from).unwrap_or_default();
-            }
-            (self.block, self.listed) = (Some(block), None);
+            self.enter(block);
             return Ok(true);
         }
+    }
+
+    /// Stands before a block's entries; of the first block what lies below `from` is passed.
+    fn enter(&mut self, block: DataBlock) {
+        self.place = match self.block {
+            Some(_) => Place::default(),
+            None => Place::below(&block.inner.data, self.from).unwrap_or_default(),
+        };
+        (self.block, self.listed) = (Some(block), None);
     }
 
     /// The next entry of the block.
@@ -329,13 +348,14 @@ fn each(
     mut visit: impl FnMut(&Run<'_>) -> ControlFlow<()>,
 ) -> Result<(), LsmError> {
     let version = tree.current_version();
+    let origin = Tables { tree: tree.id(), files: tree.tree_config().descriptor_table.as_deref() };
     let range = from..to;
     let mut runs = SmallVec::<[Run<'_>; 1]>::new();
     for run in version.iter_levels().flat_map(|level| level.iter()) {
         let Some((first, last)) = run.range_overlap_indexes::<&[u8], _>(&range) else { continue };
         let Some(tables) = run.get(first..=last) else { continue };
         let crosses = tables.last().is_some_and(|table| table.metadata.key_range.max()[..] >= *to);
-        let mut run = Run::new(tree.id(), from, crosses.then_some(to), tables);
+        let mut run = Run::new(origin, from, crosses.then_some(to), tables);
         if run.begin()? {
             runs.push(run);
         }
@@ -394,84 +414,4 @@ fn first(runs: &[Run<'_>]) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use lsm_tree::{CompressionType, InternalValue, ValueType};
-    use proptest::prelude::*;
-
-    /// A block of these entries: keys in order, those of a `None` removed.
-    fn block(entries: &std::collections::BTreeMap<Vec<u8>, (Option<Vec<u8>>, u64)>, interval: u8) -> DataBlock {
-        let items: Vec<InternalValue> = entries
-            .iter()
-            .map(|(key, (value, number))| match value {
-                Some(value) => InternalValue::from_components(&key[..], &value[..], *number, ValueType::Value),
-                None => InternalValue::from_components(&key[..], &[][..], *number, ValueType::Tombstone),
-            })
-            .collect();
-        let bytes = DataBlock::encode_into_vec(&items, interval, 0.0).unwrap();
-        let mut written = Vec::new();
-        Block::write_into(&mut written, &bytes, BlockType::Data, CompressionType::None).unwrap();
-        DataBlock::new(Block::from_reader(&mut &written[..], CompressionType::None).unwrap())
-    }
-
-    /// Lists a block's entries from a place on; whether all were understood.
-    fn list(bytes: &[u8], mut place: Place, items: &mut Vec<Item>) -> bool {
-        loop {
-            match place.next(bytes) {
-                Next::Entry(item) => items.push(item),
-                Next::End => return true,
-                Next::Unknown => return false,
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_block_is_listed_as_the_library_reads_it(
-            entries in prop::collection::btree_map(
-                prop::collection::vec(0..3u8, 1..200),
-                (prop::option::of(prop::collection::vec(any::<u8>(), 0..200)), any::<u64>()),
-                1..60,
-            ),
-            interval in 1..20u8,
-        ) {
-            let block = block(&entries, interval);
-            let expected: Vec<Item> = block.iter().map(|entry| item(&entry)).collect();
-            let mut items = Vec::new();
-            prop_assert!(list(&block.inner.data, Place::default(), &mut items));
-            prop_assert_eq!(&items, &expected);
-            // Whoever seeks a key, which may lie between two, begins at most an interval before it.
-            for (key, _) in &entries {
-                for needle in [&key[..], &key[..key.len() - 1], &[&key[..], &[0]].concat()] {
-                    let place = Place::below(&block.inner.data, needle).unwrap();
-                    let least = entries.keys().filter(|key| &key[..] < needle).count();
-                    prop_assert!(place.number <= least && least <= place.number + usize::from(interval), "{least} {place:?}");
-                    items.clear();
-                    prop_assert!(list(&block.inner.data, place, &mut items));
-                    prop_assert_eq!(&items[..], &expected[place.number..]);
-                }
-            }
-        }
-
-        /// Of a key of one byte no more can be shared, whatever a block says.
-        #[test]
-        fn what_is_shared_lies_within_the_first_key(common in 0..128u8) {
-            let mut bytes = vec![0, 1, 1, b'a', 0, 0, 1, common, 1, b'b', 0, 255];
-            bytes.push(2);
-            bytes.extend([0; 30]);
-            let mut items = Vec::new();
-            prop_assert_eq!(list(&bytes, Place::default(), &mut items), common <= 1);
-        }
-
-        #[test]
-        fn any_bytes_are_refused_or_listed(
-            bytes in prop::collection::vec(any::<u8>(), 0..200),
-            needle in prop::collection::vec(any::<u8>(), 0..4),
-        ) {
-            list(&bytes, Place::default(), &mut Vec::new());
-            if let Some(place) = Place::below(&bytes, &needle) {
-                list(&bytes, place, &mut Vec::new());
-            }
-        }
-    }
-}
+mod tests;

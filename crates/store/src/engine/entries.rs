@@ -96,7 +96,7 @@ fn interval(bytes: &[u8]) -> Option<u8> {
 }
 
 impl Place {
-    /// Before a block's first entry whose key is `needle` or above, or a few before: at the last whole key below it.
+    /// Before a block's first entry whose key is `needle` or above, or a few before: at the last whole key below it. `None`: it is not understood.
     pub(super) fn below(bytes: &[u8], needle: &[u8]) -> Option<Place> {
         let interval = usize::from(interval(bytes)?);
         let trailer = bytes.get(bytes.len().checked_sub(TRAILER_BYTES)? + 1..)?;
@@ -104,6 +104,10 @@ impl Place {
         let (count, trailer) = trailer.split_first_chunk::<4>()?;
         let (from, _) = trailer.split_first_chunk::<4>()?;
         let (count, from) = (u32::from_le_bytes(*count) as usize, u32::from_le_bytes(*from) as usize);
+        // Else its place would not say which entry it is.
+        if count != (u32::from_le_bytes(*bytes.last_chunk::<4>()?) as usize).div_ceil(interval) {
+            return None;
+        }
         let indexes = bytes.get(from..from.checked_add(count.checked_mul(usize::from(step))?)?)?;
         let begin = |index: usize| {
             Some(match step {

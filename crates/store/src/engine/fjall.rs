@@ -45,6 +45,8 @@ const HASH_RATIO: f32 = 1.0;
 /// What an ingestion needs beside its own size: blocks' heads, an index, the list of tables. It is never begun where it does not fit, for a
 /// failed one leaves files behind until the database is opened anew. That merges have room, too, is seen to by whoever lets writes in.
 const INGESTION_BYTES: u64 = 4 << 20;
+/// Files of tables that fjall keeps open, for all readers: half of the descriptors that a process may have where nobody says otherwise. The others are for sockets and logs.
+const FILES_OPEN_MAX: usize = 512;
 /// A past of at most this size is written anew when a part of it was dropped.
 const PAST_TIDY_BYTES: u64 = 4 << 20;
 /// States of a tree that fjall goes through before it gives up an older one.
@@ -157,6 +159,7 @@ impl Open {
         let merges = merges.clone();
         let builder = Database::builder(path)
             .cache_size(options.cache_bytes)
+            .max_cached_files(Some(FILES_OPEN_MAX))
             .worker_threads_unchecked(if quiet { 0 } else { COMPACTION_THREADS })
             .manual_journal_persist(true)
             .with_compaction_filter_factories(Arc::new(move |name| match name {

@@ -146,6 +146,8 @@ struct Packing<'p, 'f> {
     end: Option<Bytes>,
     pick: Option<&'p mut Pick<'f>>,
     left_out: usize,
+    /// Of keys and values that were left out: they were looked at, and their blocks read.
+    left_out_bytes: usize,
     /// The chunk ends here, says who picks.
     ends: bool,
 }
@@ -164,6 +166,7 @@ impl<'p, 'f> Packing<'p, 'f> {
             end: None,
             pick,
             left_out: 0,
+            left_out_bytes: 0,
             ends: false,
         }
     }
@@ -177,6 +180,7 @@ impl<'p, 'f> Packing<'p, 'f> {
                 ControlFlow::Continue(false) => {
                     value = None;
                     self.left_out += 1;
+                    self.left_out_bytes += key.len() + bytes.len();
                 }
                 ControlFlow::Break(()) => self.ends = true,
             }
@@ -189,7 +193,7 @@ impl<'p, 'f> Packing<'p, 'f> {
         let rows = &self.rows;
         let full = self.ends
             || rows.len() >= self.limit
-            || rows.bytes.len() >= CHUNK_BYTES_MAX
+            || rows.bytes.len() + self.left_out_bytes >= CHUNK_BYTES_MAX
             || self.steps >= CHUNK_STEPS_MAX;
         if full {
             let last = if self.skipped.is_empty() { rows.last_key() } else { Some(&self.skipped[..]) };
