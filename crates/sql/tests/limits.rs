@@ -685,3 +685,40 @@ fn rows_of_many_large_columns_end_while_they_are_made() {
     assert_eq!(state, "53200");
     assert!(peak <= 4 * MEMORY_BYTES, "{peak} bytes");
 }
+
+/// Conditions that are asked of rows in the store: of 40,000 rows in a few chunks, none of which passes, a look is taken as often as of rows that pass. The clock tells by
+/// looks, and so does the client.
+#[test]
+fn rows_that_are_left_out_end_with_their_statement() {
+    let rows = "create table t (id int primary key, v int); insert into t select i, i from generate_series(1, 40000) i";
+    let few =
+        "create table few (id int primary key, v int); insert into few select i, i from generate_series(1, 2000) i";
+    let interrupt = Interrupt::default();
+    let gone = Arc::new(AtomicI64::new(i64::MAX));
+    let seen = gone.clone();
+    interrupt.set_probe(move || seen.fetch_sub(1, Ordering::Relaxed) <= 0);
+    let mut s = session(interrupt);
+    assert_eq!(state_of(&mut s, rows), "00000");
+    assert_eq!(state_of(&mut s, few), "00000");
+    let of = |table: &str| format!("select a.id from {table} a join few on few.id = a.v where a.v < 0");
+    // A look is a tenth of a second: of the many rows there are more than 150, of the few some twenty.
+    assert_eq!(state_of(&mut s, "set statement_timeout = 8000"), "00000");
+    assert_eq!(state_of(&mut s, &of("few")), "00000");
+    assert_eq!(state_of(&mut s, &of("t")), "57014");
+    assert_eq!(state_of(&mut s, "set statement_timeout = 0"), "00000");
+    gone.store(4, Ordering::Relaxed);
+    assert_eq!(state_of(&mut s, &of("few")), "00000");
+    assert_eq!(state_of(&mut s, &of("t")), "57014", "the client has gone");
+}
+
+/// Who wants one row does not have thousands behind it left out for him.
+#[test]
+fn one_row_is_found_by_few_looks() {
+    let rows = "create table t (id int primary key, v int); insert into t select i, i from generate_series(1, 40000) i";
+    let mut s = session(Interrupt::default());
+    assert_eq!(state_of(&mut s, rows), "00000");
+    let few = "create table few (id int primary key); insert into few select generate_series(1, 2000)";
+    assert_eq!(state_of(&mut s, few), "00000");
+    assert_eq!(state_of(&mut s, "set statement_timeout = 6500"), "00000");
+    assert_eq!(state_of(&mut s, "select exists (select 1 from t, few where t.v = 300)"), "00000");
+}

@@ -11,6 +11,7 @@ mod patience;
 mod row_waits;
 mod scratch;
 mod shown;
+mod sweep;
 
 pub use interrupt::{Deadline, Interrupt, LockTimeout, Wait, Waiting};
 pub use loading::Loading;
@@ -19,11 +20,12 @@ pub(crate) use row_waits::NoRowWaits;
 pub use row_waits::{RowWaiter, RowWaits};
 pub use scratch::{MemoryScratch, Scratch};
 pub use shown::{Footprint, LockOwner, PreparedPart, ShownLock, TxnNumber};
+pub use sweep::{Pick, Sweep};
 
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A half-open span of keys.
@@ -205,67 +207,6 @@ pub struct ScanChunk {
     pub rows: Vec<(Bytes, Bytes)>,
     /// What remains to be asked for; `None` at the end.
     pub rest: Option<Span>,
-}
-
-/// Says whether a row with this value is to be given; `Break`: it is, and the chunk ends with it. It must not call the transaction.
-pub type Pick<'a> = dyn FnMut(&[u8]) -> ControlFlow<(), bool> + 'a;
-
-/// Rows of a span, lowest key first, for who looks at each and keeps few.
-#[derive(Clone, Debug, Default)]
-pub struct Sweep {
-    /// Keys and values, one behind the other.
-    pub bytes: Bytes,
-    /// Of each row, in order: where in `bytes` its key begins and ends, and its value.
-    pub places: Vec<[u32; 4]>,
-    /// What remains to be asked for; `None` at the end.
-    pub rest: Option<Span>,
-}
-
-impl Sweep {
-    /// The rows.
-    pub fn rows(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let part = |from: u32, to: u32| self.bytes.get(from as usize..to as usize).unwrap_or_default();
-        self.places.iter().map(move |&[key, key_end, value, value_end]| (part(key, key_end), part(value, value_end)))
-    }
-
-    /// Those that are wanted.
-    fn picked(mut self, pick: &mut Pick<'_>) -> Sweep {
-        let (bytes, mut ended) = (self.bytes.clone(), false);
-        self.places.retain(|&[_, _, from, to]| {
-            let value = bytes.get(from as usize..to as usize).unwrap_or_default();
-            let wanted = if ended { ControlFlow::Continue(true) } else { pick(value) };
-            ended |= wanted.is_break();
-            wanted != ControlFlow::Continue(false)
-        });
-        self
-    }
-
-    /// At most `limit` rows of a span, swept where that is possible, scanned where not.
-    ///
-    /// # Errors
-    /// Those of a scan.
-    pub fn of(txn: &mut dyn Transaction, span: Span, limit: usize, certified: bool) -> Result<Sweep, KvError> {
-        if let Some(swept) = txn.sweep(&span, limit, certified)? {
-            return Ok(swept);
-        }
-        let request = ScanRequest { span, reverse: false, limit };
-        let chunk = if certified { txn.scan_certified(&request) } else { txn.scan(&request) }?;
-        Ok(Sweep::from(chunk))
-    }
-}
-
-impl From<ScanChunk> for Sweep {
-    fn from(ScanChunk { rows, rest }: ScanChunk) -> Sweep {
-        let (mut bytes, mut places) = (Vec::new(), Vec::with_capacity(rows.len()));
-        for (key, value) in rows {
-            let from = bytes.len() as u32;
-            bytes.extend_from_slice(&key);
-            let middle = bytes.len() as u32;
-            bytes.extend_from_slice(&value);
-            places.push([from, middle, middle, bytes.len() as u32]);
-        }
-        Sweep { bytes: Bytes::from(bytes), places, rest }
-    }
 }
 
 /// What a commit gave.

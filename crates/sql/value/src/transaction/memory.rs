@@ -10,6 +10,9 @@
 //!
 //! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
 
+mod reads;
+
+use self::reads::{Read, key_span, restart, visible};
 use super::{
     Admin, AdminReply, BeginOptions, Committed, Consistency, Footprint, Interrupt, Isolation, Kv, KvError, LockMode,
     LockOwner, LockTimeout, LockWait, Patience, Pick, RowWaiter, RowWaits, ScanChunk, ScanRequest, ShownLock, Span,
@@ -326,12 +329,6 @@ impl Kv for MemoryKv {
     }
 }
 
-struct Read {
-    span: Span,
-    at: Timestamp,
-    certified: bool,
-}
-
 struct MemoryTransaction {
     id: u64,
     kv: Arc<Shared>,
@@ -359,24 +356,6 @@ struct MemoryTransaction {
     /// What is read now is not remembered.
     peeks: bool,
     done: bool,
-}
-
-fn visible(versions: &Versions, snapshot: Timestamp) -> Option<Bytes> {
-    versions.iter().rev().find(|(ts, _)| *ts <= snapshot).and_then(|(_, value)| value.clone())
-}
-
-fn key_span(key: &[u8]) -> Span {
-    let mut end = Vec::with_capacity(key.len() + 1);
-    end.extend_from_slice(key);
-    end.push(0);
-    Bytes::copy_from_slice(key)..Bytes::from(end)
-}
-
-fn restart(key: &Bytes) -> KvError {
-    KvError::Restart {
-        reason: "what was read or written was changed by a transaction that committed first".into(),
-        key: Some(key.clone()),
-    }
 }
 
 impl MemoryTransaction {
@@ -614,7 +593,7 @@ impl Transaction for MemoryTransaction {
         certified: bool,
         pick: &mut Pick<'_>,
     ) -> Result<Option<Sweep>, KvError> {
-        Ok(self.sweep(span, limit, certified)?.map(|swept| swept.picked(pick)))
+        Sweep::picked(span, limit, pick, |span, limit| self.sweep(span, limit, certified))
     }
 
     fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {

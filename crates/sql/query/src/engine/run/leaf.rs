@@ -11,6 +11,7 @@ use crate::exec::computed::Computed;
 use crate::exec::cursor::Cursor;
 use crate::pg_catalog::{self, VirtualTable};
 use crate::types::{Row, Value};
+use crate::work::UNITS_PER_CHECK;
 use crate::{SqlError, SqlState};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -89,21 +90,43 @@ pub(in crate::engine) struct TableRows {
 /// What is asked of a row's bytes before it leaves the store, and is asked again of those that come.
 type KeyTest<'a> = dyn FnMut(&[u8]) -> Result<bool, SqlError> + 'a;
 
-/// Rows that one chunk may pass in the store: whoever ends the statement waits for them.
+/// Rows that the first chunk may pass in the store: who wants one row, as EXISTS does for each row around it, pays for no more than he looks at.
+const PICKED_ROWS_FIRST: u64 = 256;
+/// Rows that any chunk may pass: whoever opens the engine anew waits for them.
 const PICKED_ROWS_MAX: u64 = 16 << 10;
+/// Each chunk may pass so many times what the one before might.
+const PICKED_ROWS_GROWTH: u64 = 4;
+/// Work that a row is at least: of small ones 256 are asked about between two looks at whether the statement is to end.
+const PICKED_ROW_UNITS_MIN: usize = UNITS_PER_CHECK / 256;
 /// Rows from which on it is looked at whether asking beforehand is worth it.
 const PICKED_ROWS_TRIAL: u64 = 1024;
 /// It is, if at least one of so many rows was left out.
 const PICKED_PART_MIN: u64 = 4;
 
 /// How asking beforehand went.
-#[derive(Default)]
 struct Picking {
     asked: u64,
     left_out: u64,
+    /// Rows that the next chunk may pass.
+    left_max: u64,
+}
+
+impl Default for Picking {
+    fn default() -> Picking {
+        Picking { asked: 0, left_out: 0, left_max: PICKED_ROWS_FIRST }
+    }
 }
 
 impl Picking {
+    /// The scan begins anew.
+    fn rewind(&mut self) {
+        self.left_max = PICKED_ROWS_FIRST;
+    }
+
+    fn grow(&mut self) {
+        self.left_max = (self.left_max * PICKED_ROWS_GROWTH).min(PICKED_ROWS_MAX);
+    }
+
     fn is_worth(&self) -> bool {
         self.asked < PICKED_ROWS_TRIAL || self.left_out * PICKED_PART_MIN >= self.asked
     }
@@ -172,15 +195,25 @@ fn advance(
     picking: &mut Picking,
     key: Option<&mut KeyTest<'_>>,
     most: &mut u64,
+    run: &Run,
 ) -> Result<bool, SqlError> {
     let Some(tested) = tested.filter(|_| picking.is_worth()) else { return cursor.advance() };
     let mut key = key.filter(|_| tested.conditions == scan.filter.len());
     if tested.filter.is_empty() && key.is_none() {
         return cursor.advance();
     }
-    let (left_max, mut left_out) = ((*most).min(PICKED_ROWS_MAX), 0);
+    let (left_max, asked, mut left_out) = ((*most).min(picking.left_max), picking.asked, 0);
+    let (mut units, mut ended) = (0, None);
     let mut pick = |stored: &[u8]| {
         picking.asked += 1;
+        units += stored.len().max(PICKED_ROW_UNITS_MIN);
+        if units >= UNITS_PER_CHECK {
+            units = 0;
+            if let Err(e) = run.check() {
+                ended = Some(e);
+                return ControlFlow::Break(());
+            }
+        }
         let passes = tested.filter.passes(stored).and_then(|passes| match &mut key {
             Some(key) if passes => key(stored),
             _ => Ok(passes),
@@ -198,7 +231,10 @@ fn advance(
     let advanced = cursor.advance_picking(Some(&mut pick))?;
     picking.left_out += left_out;
     *most -= left_out;
-    Ok(advanced)
+    if picking.asked > asked {
+        picking.grow();
+    }
+    ended.map_or(Ok(advanced), Err)
 }
 
 impl TableRows {
@@ -217,7 +253,8 @@ impl TableRows {
     fn step_picking(&mut self, most: &mut u64, mut key: Option<&mut KeyTest<'_>>) -> Result<Step, SqlError> {
         let Node::Table(scan) = self.node.as_ref() else { return Ok(Step::End) };
         while *most > 0 {
-            if !advance(&mut self.cursor, scan, self.tested.as_deref(), &mut self.picking, key.as_deref_mut(), most)? {
+            let (tested, key) = (self.tested.as_deref(), key.as_deref_mut());
+            if !advance(&mut self.cursor, scan, tested, &mut self.picking, key, most, &self.run)? {
                 return Ok(Step::End);
             }
             *most -= 1;
@@ -431,13 +468,14 @@ impl Rows for TableRows {
     }
 
     fn reopen(&mut self, prefix: &[Value]) {
-        self.cursor.rewind();
+        self.rest();
         let places = self.cursor.row_mut().iter_mut().take(self.prefix);
         places.zip(prefix).for_each(|(place, value)| place.clone_from(value));
     }
 
     fn rest(&mut self) {
         self.cursor.rewind();
+        self.picking.rewind();
     }
 
     fn restrict(&mut self, filter: &RuntimeFilter) -> bool {
