@@ -15,20 +15,31 @@ pub(super) fn is_in(tokens: &[TokenWithSpan]) -> bool {
 
 /// Puts every use of the operator in a tree right.
 pub fn mend<T: VisitMut>(node: &mut T) {
-    let _ = node.visit(&mut Mend);
+    let _ = node.visit(&mut Mend::default());
 }
 
-struct Mend;
+#[derive(Default)]
+struct Mend {
+    /// Of a chain that was looked through as a whole: what of its left edge is still to be met, one after the other.
+    passed: usize,
+}
 
 impl VisitorMut for Mend {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if has_swallowed(expr) {
+        if let Some(left) = self.passed.checked_sub(1) {
+            self.passed = left;
+            return ControlFlow::Continue(());
+        }
+        let mut edge = left_edge(expr);
+        if edge.is_err() {
             let mut operands = Vec::new();
             lay_out(take(expr), None, &mut operands);
             *expr = join(operands);
+            edge = left_edge(expr);
         }
+        self.passed = edge.unwrap_or(0);
         ControlFlow::Continue(())
     }
 }
@@ -41,22 +52,24 @@ fn is_logic(expr: &Expr) -> bool {
     matches!(expr, Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. })
 }
 
-/// Whether an operand of a chain of ANDs and ORs has swallowed what follows it.
-fn has_swallowed(mut expr: &Expr) -> bool {
-    fn operand(expr: &Expr) -> bool {
+/// An operand of a chain of ANDs and ORs has swallowed what follows it.
+struct Swallowed;
+
+/// How many expressions a chain of ANDs and ORs has along its left edge, below its root: a visitor meets them next, before all others.
+fn left_edge(mut expr: &Expr) -> Result<usize, Swallowed> {
+    fn operand(expr: &Expr) -> Result<(), Swallowed> {
         match expr {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => operand(expr),
-            Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) => is_logic(right),
-            _ => false,
+            Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) if is_logic(right) => Err(Swallowed),
+            _ => Ok(()),
         }
     }
+    let mut below = 0;
     while let Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } = expr {
-        if operand(right) {
-            return true;
-        }
-        expr = left;
+        operand(right)?;
+        (expr, below) = (left, below + 1);
     }
-    operand(expr)
+    operand(expr).map(|()| below)
 }
 
 /// Operands in the order of the text, each with what joins it to those before.
