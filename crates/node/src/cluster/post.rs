@@ -51,16 +51,13 @@ impl<E: Engine> Member<E> {
 }
 
 impl<E: Engine> Core<E> {
-    pub fn send_envelope(&mut self, now: &Reading, mut envelope: Envelope, after: Option<RecordNumber>) {
+    pub fn send_envelope(&mut self, now: &Reading, envelope: Envelope, after: Option<RecordNumber>) {
         let Some(to) = NodeId::of_store(envelope.to) else { return };
-        if let Some(bulk) = envelope.take_bulk() {
+        let (bulk, rest) = envelope.apart();
+        if let Some(bulk) = bulk {
             self.send(now, to, Class::Bulk, Body::Envelope(bulk), after);
         }
-        let more = envelope.take_excess();
-        if !envelope.is_empty() {
-            self.send(now, to, Class::Consensus, Body::Envelope(envelope), after);
-        }
-        for envelope in more {
+        for envelope in rest {
             self.send(now, to, Class::Consensus, Body::Envelope(envelope), after);
         }
     }

@@ -60,7 +60,7 @@ enum Before {
 /// A run at whose end so many writes stand behind a new one takes it in; behind more it becomes a pile, or a tree.
 const RUN_SHIFT_MAX: usize = 16;
 
-fn index_of(key: &[u8]) -> &[u8] {
+pub(super) fn index_of(key: &[u8]) -> &[u8] {
     &key[..key.len().min(INDEX_BYTES)]
 }
 

@@ -1,3 +1,5 @@
+use super::buffer::index_of;
+use super::writes::INDEX_BYTES;
 use super::{Op, Transaction};
 use crate::options::Isolation;
 use crate::{Now, TxnError};
@@ -5,9 +7,6 @@ use clock::Timestamp;
 use protocol::txn::{LockMode, LockReply, LockWait};
 use std::task::{Poll, Waker};
 use store::Engine;
-
-/// Keys that begin with so many same bytes are of one index.
-const INDEX_BYTES: usize = 4;
 
 /// What a lock request does when another transaction holds the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -93,7 +92,7 @@ impl<E: Engine> Transaction<E> {
         };
         let id = self.id_or_new();
         let room = self.locks_max().saturating_sub(self.node.locks.held(id));
-        let alike = |key: &&&[u8]| key.len() >= INDEX_BYTES && key[..INDEX_BYTES] == first[..INDEX_BYTES];
+        let alike = |key: &&&[u8]| index_of(key) == index_of(first);
         let count = keys.iter().take(room).take_while(alike).count();
         // What cannot be had so anyway is not locked: it would stay so until the transaction ends.
         let wanted = self.unchanged(&keys[..count]);
@@ -101,8 +100,7 @@ impl<E: Engine> Transaction<E> {
         if wanted == 0 {
             return 0;
         }
-        let before = !std::mem::replace(&mut self.locked, true);
-        let session = self.session.filter(|_| before);
+        let session = self.session_of_first_lock();
         let granted = self.node.locks.request_all(id, session, &keys[..wanted], mode);
         self.granted += granted;
         // Whoever wrote one before it was locked is in flight, or applied.
@@ -122,6 +120,12 @@ impl<E: Engine> Transaction<E> {
         }
     }
 
+    /// Whose the locks are: said with the first one that is asked for.
+    fn session_of_first_lock(&mut self) -> Option<u64> {
+        let first = !std::mem::replace(&mut self.locked, true);
+        self.session.filter(|_| first)
+    }
+
     fn locks_max(&self) -> usize {
         self.node.shared.options.locks_per_txn_max
     }
@@ -133,8 +137,7 @@ impl<E: Engine> Transaction<E> {
         }
         let id = self.id_or_new();
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
-        let first = !std::mem::replace(&mut self.locked, true);
-        let session = self.session.filter(|_| first);
+        let session = self.session_of_first_lock();
         match self.node.locks.request(id, session, key, mode, wait, waker) {
             LockReply::Granted { waited } => {
                 self.granted += 1;

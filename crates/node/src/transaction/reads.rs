@@ -1,3 +1,4 @@
+use super::buffer::index_of;
 use bytes::Bytes;
 use clock::Timestamp;
 use protocol::txn::{Read, Span};
@@ -13,8 +14,6 @@ pub const MAX_PRESENT_KEYS: usize = 65_536;
 pub const MAX_RELIED_KEYS: usize = 4096;
 /// So many neighbours become one.
 const JOIN: usize = 8;
-/// Neighbours begin with the same bytes, an index: what lies between two indexes belongs to others.
-const INDEX_BYTES: usize = 4;
 /// What a key or a span takes of memory, bytes, about.
 const SEEN_BYTES: usize = 128;
 
@@ -207,10 +206,10 @@ pub(crate) fn after(key: &[u8]) -> Bytes {
     Bytes::from(next)
 }
 
-/// Joins neighbours of one index, [`JOIN`] at a time, into the spans that cover them.
+/// Joins neighbours of one index, [`JOIN`] at a time, into the spans that cover them: what lies between two indexes belongs to others.
 fn join(mut seen: Vec<Seen>) -> Vec<Seen> {
     fn index(seen: &Seen) -> &[u8] {
-        &seen.start[..seen.start.len().min(INDEX_BYTES)]
+        index_of(&seen.start)
     }
     seen.sort_by(|a, b| (index(a), a.certified, &a.start).cmp(&(index(b), b.certified, &b.start)));
     let cover = |group: &[Seen]| {

@@ -13,6 +13,21 @@ fn load(txn: &mut Transaction<MemoryEngine>, index: &str) {
     (0..KEYS).for_each(|i| txn.put(bytes(&format!("{index}{i:04}")), bytes("loaded")).unwrap());
 }
 
+/// What was written is in the engine, and no more in memory.
+fn put_in_engine(w: &World) {
+    w.node.freeze();
+    while w.node.versions().flush().unwrap() {}
+}
+
+/// Whether a commit comes too late.
+fn is_refused(w: &mut World, txn: &mut Transaction<MemoryEngine>) -> bool {
+    match w.commit(txn) {
+        Ok(_) => false,
+        Err(TxnError::Restart { .. }) => true,
+        Err(e) => panic!("{e}"),
+    }
+}
+
 /// An index that nobody else writes is asked about as a whole; a change of any of its keys is found all the same, in memory and in the
 /// engine, and a change of another index does not matter.
 #[test]
@@ -25,14 +40,9 @@ fn a_load_is_refused_exactly_if_one_of_its_keys_has_changed() {
             load(&mut txn, "idx1");
             w.set(&[(other, "new")]);
             if flushed {
-                w.node.freeze();
-                while w.node.versions().flush().unwrap() {}
+                put_in_engine(&w);
             }
-            match w.commit(&mut txn) {
-                Ok(_) => assert!(!conflicts, "{other} {flushed}"),
-                Err(TxnError::Restart { .. }) => assert!(conflicts, "{other} {flushed}"),
-                Err(e) => panic!("{e}"),
-            }
+            assert_eq!(is_refused(&mut w, &mut txn), conflicts, "{other} {flushed}");
             assert_eq!(w.value("idx10042").as_deref(), Some(if conflicts { "new" } else { "loaded" }));
             // The next load follows the last one.
             let mut next = w.begin(Isolation::Snapshot);
@@ -72,11 +82,7 @@ fn a_large_insert_meets_only_those_who_write_its_keys() {
         assert!(w.get(&mut txn, "cat00001").is_some());
         insert(&mut w, &mut txn, "idx2");
         w.set(&[(other, "new")]);
-        match w.commit(&mut txn) {
-            Ok(_) => assert!(!conflicts, "{other}"),
-            Err(TxnError::Restart { .. }) => assert!(conflicts, "{other}"),
-            Err(e) => panic!("{e}"),
-        }
+        assert_eq!(is_refused(&mut w, &mut txn), conflicts, "{other}");
     }
 }
 
@@ -104,8 +110,7 @@ fn what_is_left_out_of_a_sweep_is_certified() {
             let rows: Vec<String> = (0..20).map(|i| format!("idx1{:05}", i * 10)).collect();
             w.set(&rows.iter().map(|key| (&key[..], "old")).collect::<Vec<_>>());
             if flushed {
-                w.node.freeze();
-                while w.node.versions().flush().unwrap() {}
+                put_in_engine(&w);
             }
             let mut txn = w.begin(Isolation::Serializable);
             let (span, mut pick) = (bytes("idx1")..bytes("idx2"), |_: &[u8]| ControlFlow::Continue(false));
@@ -115,11 +120,7 @@ fn what_is_left_out_of_a_sweep_is_certified() {
             assert!(!flushed || chunk.places.is_empty(), "in memory alone nobody is asked");
             txn.put(bytes("idx3"), bytes("made of it")).unwrap();
             w.set(&[(other, "between")]);
-            match w.commit(&mut txn) {
-                Ok(_) => assert!(!conflicts, "{other} {flushed}"),
-                Err(TxnError::Restart { .. }) => assert!(conflicts, "{other} {flushed}"),
-                Err(e) => panic!("{e}"),
-            }
+            assert_eq!(is_refused(&mut w, &mut txn), conflicts, "{other} {flushed}");
         }
     }
 }
@@ -135,8 +136,7 @@ fn a_sweep_that_ends_early_is_certified_up_to_its_end() {
             let mut w = World::new();
             let rows: Vec<String> = (0..20).map(|i| format!("idx1{:05}", i * 10)).collect();
             w.set(&rows.iter().map(|key| (&key[..], "old")).collect::<Vec<_>>());
-            w.node.freeze();
-            while w.node.versions().flush().unwrap() {}
+            put_in_engine(&w);
             let mut txn = w.begin(Isolation::Serializable);
             let mut asked = 0;
             let mut pick = |_: &[u8]| {
@@ -155,11 +155,7 @@ fn a_sweep_that_ends_early_is_certified_up_to_its_end() {
             assert!(rest.start > bytes("idx100040") && rest.start <= bytes("idx100045"));
             txn.put(bytes("idx3"), bytes("made of it")).unwrap();
             w.set(&[(other, "between")]);
-            match w.commit(&mut txn) {
-                Ok(_) => assert!(!conflicts, "{other} {limit}"),
-                Err(TxnError::Restart { .. }) => assert!(conflicts, "{other} {limit}"),
-                Err(e) => panic!("{e}"),
-            }
+            assert_eq!(is_refused(&mut w, &mut txn), conflicts, "{other} {limit}");
         }
     }
 }
@@ -173,8 +169,7 @@ fn a_sweep_reads_what_a_scan_reads_and_is_certified_alike() {
             let rows: Vec<String> = (0..20).map(|i| format!("idx1{:05}", i * 10)).collect();
             w.set(&rows.iter().map(|key| (&key[..], "old")).collect::<Vec<_>>());
             if flushed {
-                w.node.freeze();
-                while w.node.versions().flush().unwrap() {}
+                put_in_engine(&w);
             }
             let mut txn = w.begin(Isolation::Serializable);
             w.set(&[("idx100020", "newer than the snapshot"), ("idx1000201", "not there then")]);
@@ -199,11 +194,7 @@ fn a_sweep_reads_what_a_scan_reads_and_is_certified_alike() {
             assert!(matches!(txn.sweep(&w.now(), &span, 4096, false, Waker::noop()), Poll::Ready(Ok(Some(_)))));
             txn.put(bytes("idx3"), bytes("made of it")).unwrap();
             w.set(&[(other, "between")]);
-            match w.commit(&mut txn) {
-                Ok(_) => assert!(!conflicts, "{other} {flushed}"),
-                Err(TxnError::Restart { .. }) => assert!(conflicts, "{other} {flushed}"),
-                Err(e) => panic!("{e}"),
-            }
+            assert_eq!(is_refused(&mut w, &mut txn), conflicts, "{other} {flushed}");
         }
     }
 }

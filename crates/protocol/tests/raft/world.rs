@@ -245,14 +245,9 @@ impl World {
         machine.unsynced.extend(out.records.iter().cloned());
         machine.held.extend(out.messages_after.iter().cloned());
         self.show(store, &out);
-        for mut envelope in out.messages_now.iter().cloned() {
-            if let Some(bulk) = envelope.take_bulk() {
-                self.send(bulk);
-            }
-            envelope.take_excess().into_iter().for_each(|envelope| self.send(envelope));
-            if !envelope.is_empty() {
-                self.send(envelope);
-            }
+        for envelope in out.messages_now.iter().cloned() {
+            let (bulk, rest) = envelope.apart();
+            bulk.into_iter().chain(rest).for_each(|envelope| self.send(envelope));
         }
         self.apply(store, &out)?;
         for change in &out.roles {

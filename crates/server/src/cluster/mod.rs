@@ -65,7 +65,10 @@ use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::{Engine, Versions};
-use transport::{Parcel, Transport};
+use transport::{PARCEL_BYTES_MAX, Parcel, Transport};
+
+// What a member sends can be carried.
+const _: () = assert!(node::cluster::MESSAGE_BYTES_MAX <= PARCEL_BYTES_MAX);
 
 /// A thread that waits for the log or for peers looks around this often, though it will be woken.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

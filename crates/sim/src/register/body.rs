@@ -509,15 +509,13 @@ fn doomed(number: RecordNumber, state: &[u8]) -> Vec<u8> {
 }
 
 /// An envelope leaves: what is bulky apart from the rest.
-fn send(system: &Registers, place: &mut Place<'_, Talk>, mut envelope: Envelope) {
+fn send(system: &Registers, place: &mut Place<'_, Talk>, envelope: Envelope) {
     let to = system.machine_of(envelope.to);
-    if let Some(bulk) = envelope.take_bulk() {
+    let (bulk, rest) = envelope.apart();
+    if let Some(bulk) = bulk {
         place.act(Act::Send(to, Class::Bulk, bulk.encode().into()));
     }
-    for envelope in envelope.take_excess() {
-        place.act(Act::Send(to, Class::Normal, envelope.encode().into()));
-    }
-    if !envelope.is_empty() {
+    for envelope in rest {
         place.act(Act::Send(to, Class::Normal, envelope.encode().into()));
     }
 }

@@ -215,8 +215,7 @@ impl Session {
         let Some(active) = self.active.as_mut() else { return };
         active.statements += 1;
         active.written_by = self.backend.relied.mark();
-        active.between = (others_follow && active.isolation == Isolation::ReadCommitted && active.as_of.is_none())
-            .then(|| active.txn.with(|t| t.savepoint()));
+        active.between = active.beginning.filter(|_| others_follow).map(|_| active.txn.with(|t| t.savepoint()));
     }
 
     /// READ COMMITTED: the mark before the transaction's first statement, unless it has come to its end. Repeated from there it keeps

@@ -7,9 +7,7 @@ use super::online::fill;
 use super::waits::{FILLED, KEY_WAITS, LOCK_WAITS, until, until_state};
 use super::{open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{
-    Admin, AdminReply, BeginOptions, Interrupt, Patience, PeerAnswer, PeerAnswers, RowWaiter, RowWaits,
-};
+use sql::transaction::{BeginOptions, Interrupt, PeerAnswer, PeerAnswers, RowWaiter, RowWaits};
 use sql::{Kv, KvError, Session, Transaction};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -85,24 +83,10 @@ impl Kv for Node {
     fn node(&self) -> u32 {
         self.number
     }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
+    below!(load);
     fn monotonic_us(&self) -> i64 {
         self.kv.advance_us(self.look_us.load(Ordering::Relaxed));
         self.kv.now_us()
-    }
-    fn load(&self, rows: &[(bytes::Bytes, bytes::Bytes)], patience: &Patience) -> Result<bool, KvError> {
-        self.kv.load(rows, patience)
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
     }
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         self.kv.look_at_row_waits(&mut |waits| look(&Seen(waits, self)));

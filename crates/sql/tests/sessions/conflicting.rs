@@ -3,8 +3,7 @@
 use super::{open, run, session};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions, Committed, Isolation, KeptUncertainty, LockMode, LockWait, Patience, ScanChunk,
-    ScanRequest, TxnStats,
+    BeginOptions, Committed, Isolation, KeptUncertainty, LockMode, LockWait, Patience, ScanChunk, ScanRequest, TxnStats,
 };
 use sql::{Kv, KvError, Session, Transaction};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -86,20 +85,9 @@ impl Kv for Conflicting {
             self.left.behind.load(Ordering::Relaxed) && options.isolation == Isolation::RepeatableRead && !past;
         Ok(Box::new(ConflictingTxn { txn, past, behind, placed: true, met: false, left: self.left.clone() }))
     }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
+    below!();
     fn freshest(&self, least: clock::Timestamp) -> clock::Timestamp {
         self.here().min(self.kv.ago(0)).max(least)
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
     }
 }
 impl Transaction for ConflictingTxn {

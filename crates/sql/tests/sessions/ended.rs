@@ -3,7 +3,7 @@
 
 use super::{Rows, run};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Kv, KvError, Transaction};
+use sql::transaction::{BeginOptions, Interrupt, Kv, KvError, Transaction};
 use sql::work::{UNITS_PER_LOOK, looks, step};
 use sql::{Database, DatabaseOptions, Session, SqlError, Startup};
 use std::sync::Arc;
@@ -22,12 +22,7 @@ impl Kv for Counted {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
         self.kv.begin(options)
     }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
+    below!();
     fn monotonic_us(&self) -> i64 {
         if self.left.fetch_sub(1, Relaxed) == 1 {
             self.interrupt.raise();
@@ -37,12 +32,6 @@ impl Kv for Counted {
     }
     fn freshest(&self, least: clock::Timestamp) -> clock::Timestamp {
         self.kv.freshest(least)
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Conflicting, Rows, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
+use sql::transaction::{BeginOptions, Interrupt, Patience};
 use sql::{Database, Kv, KvError, Session, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -189,12 +189,7 @@ impl Kv for Failing {
         self.count()?;
         self.kv.begin(options)
     }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
+    below!();
     fn load(&self, rows: &[(bytes::Bytes, bytes::Bytes)], patience: &Patience) -> Result<bool, KvError> {
         if !self.restarts {
             self.count()?;
@@ -203,12 +198,6 @@ impl Kv for Failing {
             Ok(_) if self.restarts => Err(KvError::Restart { reason: "it is to begin anew".into(), key: None }),
             done => done,
         }
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Rows, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
+use sql::transaction::{BeginOptions, Interrupt};
 use sql::{Database, DatabaseOptions, Kv, KvError, Session, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,26 +26,12 @@ impl Kv for Node {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
         self.kv.begin(options)
     }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
+    below!(load);
     fn node(&self) -> u32 {
         self.node
     }
     fn has_left(&self, node: u32) -> bool {
         node == self.left.load(Ordering::Relaxed)
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
-    fn load(&self, rows: &[(bytes::Bytes, bytes::Bytes)], patience: &Patience) -> Result<bool, KvError> {
-        self.kv.load(rows, patience)
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
     }
 }
 

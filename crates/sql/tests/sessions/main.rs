@@ -1,5 +1,33 @@
 //! What golden scripts cannot tell: conflicts, retries, large loads, the commit inside an execution.
 
+/// What a `Kv` of these tests leaves to the one that it stands before (`self.kv`); `load`: that, too.
+macro_rules! below {
+    () => {
+        fn unique_id(&self) -> u64 {
+            self.kv.unique_id()
+        }
+        fn now_us(&self) -> i64 {
+            self.kv.now_us()
+        }
+        fn admin(&self, request: sql::transaction::Admin) -> Result<sql::transaction::AdminReply, sql::KvError> {
+            self.kv.admin(request)
+        }
+        fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+            self.kv.internal_table(name)
+        }
+    };
+    (load) => {
+        below!();
+        fn load(
+            &self,
+            rows: &[(bytes::Bytes, bytes::Bytes)],
+            patience: &sql::transaction::Patience,
+        ) -> Result<bool, sql::KvError> {
+            self.kv.load(rows, patience)
+        }
+    };
+}
+
 mod ahead;
 mod catalog;
 mod checks;

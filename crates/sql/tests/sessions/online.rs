@@ -5,7 +5,7 @@
 use super::waits::until;
 use super::{Rows, conflicting, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
+use sql::transaction::{BeginOptions, Interrupt};
 use sql::{Database, DatabaseOptions, Kv, KvError, Session, Startup, Transaction};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -153,21 +153,7 @@ impl Kv for Meddled {
         }
         self.kv.begin(options)
     }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
-    fn load(&self, rows: &[(bytes::Bytes, bytes::Bytes)], patience: &Patience) -> Result<bool, KvError> {
-        self.kv.load(rows, patience)
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
-    }
+    below!(load);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::exclusive::is_changed;
 use super::online::fill;
 use super::{open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
+use sql::transaction::{BeginOptions, Interrupt};
 use sql::{Database, DatabaseOptions, Kv, KvError, Transaction};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -39,23 +39,9 @@ impl Kv for Node {
         }
         self.kv.begin(options)
     }
-    fn unique_id(&self) -> u64 {
-        self.kv.unique_id()
-    }
+    below!(load);
     fn node(&self) -> u32 {
         self.node
-    }
-    fn now_us(&self) -> i64 {
-        self.kv.now_us()
-    }
-    fn load(&self, rows: &[(bytes::Bytes, bytes::Bytes)], patience: &Patience) -> Result<bool, KvError> {
-        self.kv.load(rows, patience)
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.kv.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.kv.internal_table(name)
     }
 }
 

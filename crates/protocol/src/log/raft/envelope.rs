@@ -11,7 +11,7 @@ use clock::Timestamp;
 
 const VERSION: u8 = 1;
 /// Bytes of letters in one envelope that leaves, about, or one letter.
-pub const ENVELOPE_BYTES_MAX: usize = 4 << 20;
+const ENVELOPE_BYTES_MAX: usize = 4 << 20;
 /// Terms and places beyond this are nobody's: sums of them cannot overflow.
 const NUMBER_MAX: u64 = 1 << 62;
 
@@ -81,9 +81,15 @@ impl Envelope {
         }
     }
 
-    /// Takes out what is bulky and can wait (parts of snapshots), so that it may travel apart: heartbeats overtake it. The order of
-    /// the two does not matter.
-    pub fn take_bulk(&mut self) -> Option<Envelope> {
+    /// As it leaves: what is bulky and can wait (parts of snapshots), which may travel apart, so that heartbeats overtake it; and all the rest, in envelopes that
+    /// can be sent. Their order does not matter.
+    pub fn apart(mut self) -> (Option<Envelope>, impl Iterator<Item = Envelope>) {
+        let bulk = self.take_bulk();
+        let excess = self.take_excess();
+        (bulk, std::iter::once(self).chain(excess).filter(|envelope| !envelope.is_empty()))
+    }
+
+    fn take_bulk(&mut self) -> Option<Envelope> {
         let bulky = |part: &mut Part| matches!(part, Part::Chunk { .. });
         let parts: Vec<Part> = self.parts.extract_if(.., bulky).collect();
         (!parts.is_empty()).then(|| Envelope { parts, ..Envelope::new(self.from, self.to) })
@@ -92,7 +98,7 @@ impl Envelope {
     /// Takes out the letters that make it large, in their order, an envelope for each [`ENVELOPE_BYTES_MAX`] of them: a follower that is far behind is sent tens of appends in one step
     /// (which the library joins to one), and all that is for its store, promises and heartbeats of other groups too, would be lost with what is too long to be sent. Letters
     /// may be lost and overtaken anyway.
-    pub fn take_excess(&mut self) -> Vec<Envelope> {
+    fn take_excess(&mut self) -> Vec<Envelope> {
         let mut excess = Vec::<Envelope>::new();
         if self.letters.iter().map(Letter::bytes).sum::<usize>() <= ENVELOPE_BYTES_MAX {
             return excess;
@@ -114,7 +120,7 @@ impl Envelope {
     }
 
     /// Whether there is nothing in it (any more).
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         *self == Envelope::new(self.from, self.to)
     }
 

@@ -5,6 +5,7 @@
 use super::node::{Join, JoinKind, Node, SetKind};
 use super::scalar::Scalar;
 use super::scan::TableScan;
+use super::walk::{NODE_UNITS, shared_at};
 use crate::catalog::Oid;
 use crate::plan::share::{Columns, GROUP_SHARE, all, column_of};
 use crate::statistics::{ColumnStatistics, TableStatistics};
@@ -21,8 +22,6 @@ const SUBQUERY_SHARE: f64 = 0.5;
 
 /// Rows of anything, at most: products of products have no end.
 const ROWS_MAX: f64 = 1e100;
-/// Units of work of looking at a node.
-const NODE_UNITS: usize = 512;
 
 /// What is known of a table.
 pub(super) type Known<'a> = &'a dyn Fn(Oid) -> Option<Arc<TableStatistics>>;
@@ -104,10 +103,7 @@ impl Estimates {
 
 /// What is said of a node, said once if others may ask as well.
 fn once<T: Copy>(known: &RefCell<BTreeMap<usize, T>>, node: &Arc<Node>, say: impl FnOnce() -> T) -> T {
-    if Arc::strong_count(node) == 1 {
-        return say();
-    }
-    let at = Arc::as_ptr(node).addr();
+    let Some(at) = shared_at(node) else { return say() };
     let before = known.borrow().get(&at).copied();
     before.unwrap_or_else(|| {
         let said = say();

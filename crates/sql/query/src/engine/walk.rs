@@ -17,7 +17,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Units of work of looking at a node.
-const NODE_UNITS: usize = 512;
+pub(super) const NODE_UNITS: usize = 512;
+
+/// By what a node is known to which others may lead as well; `None`: this is the only way to it.
+pub(super) fn shared_at(node: &Arc<Node>) -> Option<usize> {
+    (Arc::strong_count(node) > 1).then(|| Arc::as_ptr(node).addr())
+}
 
 /// What is met.
 enum Met<'a> {
@@ -134,7 +139,7 @@ struct Walk<'v> {
 
 impl Walk<'_> {
     fn below(&mut self, node: &Arc<Node>) {
-        if Arc::strong_count(node) == 1 || self.met.insert(Arc::as_ptr(node).addr()) {
+        if shared_at(node).is_none_or(|at| self.met.insert(at)) {
             self.node(node);
         }
     }
