@@ -22,6 +22,8 @@
 //! 3. Once the poller is overdue ([`LOOK_AFTER_NS`]) a reader looks whether the machine has slept since the last poll; then it says
 //!    `Disrupted`, since nobody has looked yet how well the sleep was counted. This costs the rare reader a second `clock_gettime`.
 //!    Over the bare oscillator every reader looks, if roughly.
+//! 5. Where nobody is woken in time when the system clock is set ([`Anchor::ahead_ns`]), a reader over the boot-time clock looks for itself, at the
+//!    price of a second `clock_gettime`: then it opens its bound by what a slew may have made of the boot-time clock since the last poll.
 //! 4. When the poller has not come for [`LATE_AFTER_NS`] it says `Disrupted` in any case.
 
 use clock::{Interval, Reading, Status};
@@ -35,6 +37,9 @@ pub const LATE_AFTER_NS: u64 = 3_000_000_000;
 /// The bare oscillator may seem to stand still for so long (nanoseconds): slews let the boot-time clock gain an eighth at most, and two
 /// clocks are not read at once.
 const STILL_NS_MAX: u64 = 1_000_000;
+
+/// One part in so many is more than any slew adds to the boot-time clock (the kernel takes a tenth and 500 ppm), or takes from it.
+const SLEW_SHARE: u64 = 8;
 
 /// Parts per billion as a fraction of 2^32, rounded up.
 const fn rate_q32(ppb: u32) -> u64 {
@@ -80,6 +85,9 @@ pub struct Anchor {
     pub at: Interval,
     /// The lines start here, over another clock.
     pub bare: Option<Bare>,
+    /// How far the system clock was ahead of the boot-time clock at the last poll, nanoseconds, for readers who must look themselves whether
+    /// somebody has set it; below 2^62 either way. Not with `bare`, which no slew moves.
+    pub ahead_ns: Option<i64>,
     /// How fast the bound opens on either side, parts per billion.
     pub max_drift_ppb: u32,
     /// The source's word on itself.
@@ -95,6 +103,7 @@ impl Anchor {
         asleep_ns: 0,
         at: Interval { earliest_ns: 0, latest_ns: u64::MAX },
         bare: None,
+        ahead_ns: None,
         max_drift_ppb: 0,
         status: Status::Unknown,
     };
@@ -119,15 +128,44 @@ impl Anchor {
     }
 
     /// The reading when the boot-time clock shows `now_ns`. The others are asked only where they count: `raw_ns` is the bare
-    /// oscillator; `asleep_ns`, seldom, for how long the machine has been suspended, as `boottime - monotonic` has it, nanoseconds, rounded down.
+    /// oscillator; `asleep_ns`, seldom, for how long the machine has been suspended, as `boottime - monotonic` has it, nanoseconds, rounded down;
+    /// `was_set` whether the system clock is no more as far ahead of the boot-time clock as it is told.
     #[inline]
-    pub fn read(&self, now_ns: u64, raw_ns: impl FnOnce() -> u64, asleep_ns: impl FnOnce() -> i64) -> Reading {
+    pub fn read(
+        &self,
+        now_ns: u64,
+        raw_ns: impl FnOnce() -> u64,
+        asleep_ns: impl FnOnce() -> i64,
+        was_set: impl FnOnce(i64) -> bool,
+    ) -> Reading {
         if let Some(bare) = self.bare {
             return self.read_bare(bare, now_ns, raw_ns(), asleep_ns);
         }
         let in_time = now_ns <= self.void_after_ns && now_ns <= self.look_after_ns;
         let status = if in_time { self.status } else { self.status_when_late(now_ns, asleep_ns()) };
-        self.reading(now_ns, self.after(now_ns.saturating_sub(self.as_of_ns)), status)
+        let reading = self.reading(now_ns, self.after(now_ns.saturating_sub(self.as_of_ns)), status);
+        match self.ahead_ns {
+            Some(ahead_ns) if was_set(ahead_ns) => self.unpolled(reading),
+            _ => reading,
+        }
+    }
+
+    /// Somebody has set the system clock since the last poll, and a daemon may slew the boot-time clock already.
+    #[cold]
+    fn unpolled(&self, mut reading: Reading) -> Reading {
+        let opened_ns = reading.now_ns.saturating_sub(self.polled_ns()) / SLEW_SHARE + 1;
+        reading.interval.earliest_ns = reading.interval.earliest_ns.saturating_sub(opened_ns);
+        reading.interval.latest_ns = reading.interval.latest_ns.saturating_add(opened_ns);
+        if reading.status == Status::Synchronized {
+            reading.status = Status::FreeRunning;
+        }
+        reading
+    }
+
+    /// When the last poll was, boot-time nanoseconds.
+    #[inline]
+    const fn polled_ns(&self) -> u64 {
+        self.look_after_ns.saturating_sub(LOOK_AFTER_NS)
     }
 
     /// Apart: the usual reading stays small.
@@ -158,9 +196,8 @@ impl Anchor {
     /// the boot-time clock, the machine slept.
     #[inline]
     const fn has_stood_still(&self, bare: Bare, now_ns: u64, raw_ns: u64) -> bool {
-        let polled_ns = self.look_after_ns.saturating_sub(LOOK_AFTER_NS);
-        let (boot, raw) = (now_ns.saturating_sub(polled_ns), raw_ns.saturating_sub(bare.as_of_ns));
-        boot > raw.saturating_add(raw / 8).saturating_add(STILL_NS_MAX)
+        let (boot, raw) = (now_ns.saturating_sub(self.polled_ns()), raw_ns.saturating_sub(bare.as_of_ns));
+        boot > raw.saturating_add(raw / SLEW_SHARE).saturating_add(STILL_NS_MAX)
     }
 
     #[cold]

@@ -64,6 +64,15 @@ const fn pack(max_drift_ppb: u32, rate_ppb: i32, status: Status) -> u64 {
     (max_drift_ppb as u64) << 32 | ((rate_ppb << 8).cast_unsigned() as u64) | status_bits(status)
 }
 
+/// What lines over the one clock, and over the other, need besides, in one word: the lowest bit says of which it is.
+const fn pack_other(bare: Option<Bare>, ahead_ns: Option<i64>) -> u64 {
+    match (bare, ahead_ns) {
+        (Some(bare), _) => bare.as_of_ns << 1,
+        (None, Some(ahead_ns)) => (ahead_ns << 1).cast_unsigned() | 1,
+        (None, None) => 0,
+    }
+}
+
 impl AnchorCell {
     /// Replaces the anchor.
     pub fn publish(&self, anchor: Anchor) {
@@ -79,7 +88,7 @@ impl AnchorCell {
             anchor.at.earliest_ns,
             anchor.at.latest_ns,
             pack(anchor.max_drift_ppb, anchor.bare.map_or(0, |bare| bare.rate_ppb), anchor.status),
-            anchor.bare.map_or(0, |bare| bare.as_of_ns),
+            pack_other(anchor.bare, anchor.ahead_ns),
         ];
         for (slot, word) in self.slots[(next & 1) as usize].0.iter().zip(words) {
             slot.store(word, Ordering::Relaxed);
@@ -93,7 +102,7 @@ impl AnchorCell {
         loop {
             let generation = self.generation.load(Ordering::Acquire);
             let words = &self.slots[(generation & 1) as usize].0;
-            let [as_of_ns, void_after_ns, look_after_ns, asleep_ns, earliest_ns, latest_ns, packed, raw_ns] =
+            let [as_of_ns, void_after_ns, look_after_ns, asleep_ns, earliest_ns, latest_ns, packed, other] =
                 std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
             fence(Ordering::Acquire);
             if self.generation.load(Ordering::Relaxed) == generation {
@@ -103,7 +112,9 @@ impl AnchorCell {
                     look_after_ns,
                     asleep_ns: asleep_ns.cast_signed(),
                     at: Interval { earliest_ns, latest_ns },
-                    bare: (raw_ns > 0).then_some(Bare { as_of_ns: raw_ns, rate_ppb: (packed as i32) >> 8 }),
+                    bare: (other > 0 && other & 1 == 0)
+                        .then_some(Bare { as_of_ns: other >> 1, rate_ppb: (packed as i32) >> 8 }),
+                    ahead_ns: (other & 1 == 1).then_some(other.cast_signed() >> 1),
                     max_drift_ppb: (packed >> 32) as u32,
                     status: status_from_bits(packed & 0xff),
                 };

@@ -1,5 +1,6 @@
 //! The clock that everybody holds: a source, its cell, and what it last said.
 
+use crate::anchor::Anchor;
 use crate::auto::Auto;
 use crate::cell::AnchorCell;
 use crate::chrony::Chrony;
@@ -15,6 +16,7 @@ use crate::spec::Spec;
 use crate::tracker::{Event, Tracker};
 use crate::vmclock::VmClock;
 use clock::Reading;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -107,6 +109,8 @@ pub struct Clock {
     spec: String,
     polled: Mutex<Option<Polled>>,
     report: Mutex<Report>,
+    /// Somebody is woken in time when the system clock is set, so that readers need not look.
+    is_watched: AtomicBool,
 }
 
 impl Clock {
@@ -162,6 +166,7 @@ impl Clock {
             spec,
             polled: Mutex::new(polled),
             report: Mutex::new(report),
+            is_watched: AtomicBool::new(false),
         })
     }
 
@@ -199,8 +204,19 @@ impl Clock {
             report.error = answer.as_ref().err().map(ToString::to_string);
             report.detail = answer.as_ref().map_or_else(ToString::to_string, |m| m.detail.clone());
         }
-        self.cell.publish(tracker.step(moment, answer, &mut events));
+        self.publish(tracker.step(moment, answer, &mut events));
         events
+    }
+
+    fn publish(&self, anchor: Anchor) {
+        let readers_look = !self.is_watched.load(Ordering::Relaxed);
+        self.cell.publish(Anchor { ahead_ns: anchor.ahead_ns.filter(|_| readers_look), ..anchor });
+    }
+
+    /// Whether somebody is woken within microseconds when the system clock is set and calls [`Clock::look_for_steps`]: until then, and where
+    /// nobody can be, every reader looks for itself.
+    pub(crate) fn set_is_watched(&self, is_watched: bool) {
+        self.is_watched.store(is_watched, Ordering::Relaxed);
     }
 
     /// Somebody may have set the system clock: from now on, before the source is asked, nothing is believed that moves with it.
@@ -208,7 +224,7 @@ impl Clock {
         let mut events = Vec::new();
         let mut polled = self.polled.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(anchor) = polled.as_mut().and_then(|p| p.tracker.notice_step(Moment::capture(), &mut events)) {
-            self.cell.publish(anchor);
+            self.publish(anchor);
         }
         events
     }
@@ -240,7 +256,8 @@ impl ClockSource for Clock {
             Face::Anchored => {
                 let anchor = self.cell.load();
                 let now_ns = moment::boot_ns();
-                anchor.read(now_ns, moment::raw_ns, || now_ns.wrapping_sub(moment::mono_ns()).cast_signed())
+                let asleep_ns = || now_ns.wrapping_sub(moment::mono_ns()).cast_signed();
+                anchor.read(now_ns, moment::raw_ns, asleep_ns, |ahead_ns| moment::was_set(now_ns, ahead_ns))
             }
             Face::SameHost => Reading::exact(moment::real_ns()),
             Face::Static(error_ns) => Reading::with_error(moment::real_ns(), error_ns),

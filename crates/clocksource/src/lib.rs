@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!   source ──probe──▶ Tracker ──anchor──▶ AnchorCell ◀──load── read() ──▶ [earliest, latest]
-//!   (a thread, every 250 ms; off the hot path)            (hot: two cache lines and one clock_gettime)
+//!   (a thread, every 250 ms; off the hot path)            (hot: two cache lines and one clock_gettime, or two)
 //! ```
 //!
 //! **Use.**

@@ -42,6 +42,11 @@ pub struct Moment {
 impl Moment {
     /// Reads the kernel's clocks.
     pub fn capture() -> Self {
+        let mut best = Self::capture_best();
+        best.steering_ppb = KernelTime::query().ok().map(|kernel| kernel.steering_ppb());
+        best
+    }
+    fn capture_best() -> Self {
         let mut best = Self::capture_once();
         for _ in 1..TRIES {
             if best.width_ns <= GOOD_WIDTH_NS {
@@ -52,7 +57,6 @@ impl Moment {
                 best = next;
             }
         }
-        best.steering_ppb = KernelTime::query().ok().map(|kernel| kernel.steering_ppb());
         best
     }
     fn capture_once() -> Self {
@@ -61,10 +65,13 @@ impl Moment {
         let width_ns = self::boot_ns().saturating_sub(boot_ns);
         Moment { boot_ns, mono_ns, real_ns, raw_ns, width_ns, steering_ppb: None }
     }
+    /// How far `CLOCK_REALTIME` is ahead of `CLOCK_BOOTTIME`, nanoseconds.
+    pub(crate) fn ahead_ns(&self) -> i64 {
+        self.real_ns.wrapping_sub(self.boot_ns).cast_signed()
+    }
     /// How far `CLOCK_REALTIME` was stepped since `earlier`, nanoseconds, forward positive; 0 if within what the captures can tell.
     pub fn stepped_since(&self, earlier: &Moment) -> i64 {
-        let offset = |m: &Moment| i128::from(m.real_ns) - i128::from(m.boot_ns);
-        self.beyond_noise(earlier, offset(self) - offset(earlier))
+        self.beyond_noise(earlier, i128::from(self.ahead_ns()) - i128::from(earlier.ahead_ns()))
     }
     /// How long the machine was suspended since `earlier`, nanoseconds; 0 if within what the captures can tell.
     pub fn suspended_since(&self, earlier: &Moment) -> u64 {
@@ -83,6 +90,24 @@ impl Moment {
         let noise = i128::from(self.noise_ns(earlier));
         if moved.abs() > noise { moved.clamp(i64::MIN.into(), i64::MAX.into()) as i64 } else { 0 }
     }
+}
+
+/// The system clock was set if it is ahead of the boot-time clock by so much more or less than before (nanoseconds). Readers are not as careful as
+/// [`Moment::stepped_since`]; a daemon takes no more back than was set.
+const SET_NS_MIN: u64 = 10_000;
+
+/// Whether `CLOCK_REALTIME` is no more `ahead_ns` ahead of `CLOCK_BOOTTIME`, which showed `boot_ns` right now.
+#[inline]
+pub(crate) fn was_set(boot_ns: u64, ahead_ns: i64) -> bool {
+    let moved = real_ns().wrapping_sub(boot_ns).cast_signed().wrapping_sub(ahead_ns);
+    moved.unsigned_abs() > SET_NS_MIN && was_set_indeed(ahead_ns)
+}
+
+/// The thread may have been scheduled out between the two clocks.
+#[cold]
+fn was_set_indeed(ahead_ns: i64) -> bool {
+    let now = Moment::capture_best();
+    now.ahead_ns().wrapping_sub(ahead_ns).unsigned_abs() > SET_NS_MIN.saturating_add(now.width_ns)
 }
 
 #[inline(always)]

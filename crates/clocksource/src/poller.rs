@@ -33,7 +33,7 @@ impl Poller {
         let thread = std::thread::Builder::new().name("clock-poller".into()).spawn(move || {
             // Where the kernel does not tell of steps they are found a poll interval later.
             let set = TimeSet::watch().ok();
-            hurry();
+            clock.set_is_watched(hurry() && set.is_some());
             loop {
                 let mut events = match wait(&told, set.as_ref(), every) {
                     Woken::Stop => break,
@@ -55,16 +55,18 @@ const NICE: libc::c_int = -10;
 /// 10 ms late, and a daemon has slewed the clock by a millisecond until then. It does little and waits for the rest.
 const REAL_TIME_PRIORITY: libc::c_int = 1;
 
-/// Only who is privileged may, and the others wait their turn.
-fn hurry() {
+/// Whether this thread runs in real time from now on. Only who is privileged may; the others wait their turn, and readers look for themselves.
+fn hurry() -> bool {
     // Name lookups have threads of their own, which take as long as they like.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     let priority = libc::sched_param { sched_priority: REAL_TIME_PRIORITY };
     // SAFETY: `priority` is valid for the call; 0 is this thread.
-    if unsafe { libc::sched_setscheduler(0, policy, &priority) } != 0 {
+    let in_real_time = unsafe { libc::sched_setscheduler(0, policy, &priority) } == 0;
+    if !in_real_time {
         // SAFETY: takes numbers; 0 is this thread.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
     }
+    in_real_time
 }
 
 enum Woken {

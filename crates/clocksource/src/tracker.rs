@@ -30,7 +30,8 @@
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
 //! A step, the daemon's next look at its reference and the slew that follows may all come before the poller has woken up, which takes it some
-//! microseconds, or milliseconds on a busy machine where it may not run in real time: so long readings may be off by what the slew made of it, a twelfth of that.
+//! microseconds, or milliseconds on a busy machine where it may not run in real time. There readers look for themselves whether the clock was set
+//! ([`Anchor::ahead_ns`]); for those microseconds a reading may be off by a twelfth of them, and by a step under 10 µs.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
 //! A source that does not say how far back it goes is taken to keep what chronyd keeps (`kernel`) or what AWS has its chronyd keep (ClockBound 2).
 //! A machine that was frozen, moved or asleep may leave its daemon with such a mixture, too. There is no anchor then that could be covered, and the
@@ -220,7 +221,8 @@ impl Tracker {
         anchor.at = self.widen(anchor.at, now);
         anchor.look_after_ns = moment.boot_ns.saturating_add(LOOK_AFTER_NS);
         anchor.asleep_ns = moment.asleep_ns_max();
-        let reading = anchor.read(moment.boot_ns, || moment.raw_ns, || 0);
+        anchor.ahead_ns = anchor.bare.is_none().then(|| moment.ahead_ns());
+        let reading = anchor.read(moment.boot_ns, || moment.raw_ns, || 0, |_| false);
         if reading.status != self.status {
             let error_ns = reading.interval.error_ns();
             events.push(Event::Status { from: self.status, to: reading.status, error_ns, reason });
@@ -388,6 +390,7 @@ impl Tracker {
             asleep_ns: m.moment.asleep_ns_max(),
             at,
             bare: None,
+            ahead_ns: None,
             max_drift_ppb: m.growth_ppb(m.moment.steering_ppb.unwrap_or(0)),
             status,
         };

@@ -48,10 +48,11 @@ fn a_reading_long_after_the_last_poll_looks_whether_the_machine_slept() {
         asleep_ns: 7,
         at,
         bare: None,
+        ahead_ns: None,
         max_drift_ppb: 0,
         status,
     };
-    let status = |of, now_ns, asleep_ns| anchor(of).read(now_ns, || 0, || asleep_ns).status;
+    let status = |of, now_ns, asleep_ns| anchor(of).read(now_ns, || 0, || asleep_ns, |_| true).status;
     assert_eq!(status(Status::Synchronized, look, 8), Status::Synchronized, "a reader in time does not look");
     for known in [Status::Synchronized, Status::FreeRunning, Status::Disrupted] {
         assert_eq!(status(known, look + 1, 7), known);
@@ -61,7 +62,44 @@ fn a_reading_long_after_the_last_poll_looks_whether_the_machine_slept() {
         assert_eq!(status(known, void + 1, 7), Status::Unknown);
     }
     assert_eq!(status(Status::Unknown, look + 1, 8), Status::Unknown);
-    assert_eq!(anchor(Status::Synchronized).read(1_001, || 0, || 8).interval.earliest_ns, at.earliest_ns + 991 - 1);
+    assert_eq!(
+        anchor(Status::Synchronized).read(1_001, || 0, || 8, |_| true).interval.earliest_ns,
+        at.earliest_ns + 991 - 1
+    );
+}
+
+/// Where the poller may be woken late, a daemon can have slewed the boot-time clock for so long: 10 % at most.
+#[test]
+fn a_reader_that_finds_the_clock_set_opens_its_bound_by_what_a_slew_may_have_done() {
+    let polled = 50_000_000_000;
+    let anchor = Anchor {
+        as_of_ns: polled,
+        void_after_ns: u64::MAX,
+        look_after_ns: polled + LOOK_AFTER_NS,
+        at: Interval { earliest_ns: 1_000_000_000, latest_ns: 1_000_200_000 },
+        ahead_ns: Some(77),
+        status: Status::Synchronized,
+        ..Anchor::UNKNOWN
+    };
+    let late_ns = 16_000_000;
+    let read = |anchor: Anchor, was_set: bool| {
+        let told = |ahead_ns| {
+            assert_eq!(ahead_ns, 77);
+            was_set
+        };
+        anchor.read(polled + late_ns, || 0, || 0, told)
+    };
+    let (calm, set) = (read(anchor, false), read(anchor, true));
+    assert_eq!((calm.status, set.status), (Status::Synchronized, Status::FreeRunning));
+    // Of what the boot-time clock showed a tenth was the slew's.
+    let truth_ns = anchor.at.earliest_ns + late_ns - late_ns / 10;
+    assert!(set.interval.earliest_ns <= truth_ns && truth_ns <= set.interval.latest_ns);
+    assert!(calm.interval.earliest_ns > truth_ns, "the test shows nothing");
+    assert_eq!(set.interval.latest_ns - calm.interval.latest_ns, late_ns / 8 + 1);
+    let disrupted = Anchor { status: Status::Disrupted, ..anchor };
+    assert_eq!(read(disrupted, true).status, Status::Disrupted);
+    let alone = Anchor { ahead_ns: None, ..anchor };
+    assert_eq!(read(alone, true), calm, "nobody asks where somebody is woken in time");
 }
 
 #[test]
@@ -74,6 +112,7 @@ fn readers_never_see_half_an_anchor() {
         asleep_ns: n.cast_signed(),
         at: Interval { earliest_ns: n, latest_ns: n },
         bare: (n % 2 == 1).then_some(Bare { as_of_ns: n, rate_ppb: 1 - n as i32 % Bare::RATE_PPB_MAX }),
+        ahead_ns: (n % 4 == 2).then_some(1_000_000_000_000_000_000 - n.cast_signed() * 20_000_000_000_000),
         max_drift_ppb: n as u32,
         status: Status::Synchronized,
     };

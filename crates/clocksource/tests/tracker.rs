@@ -107,7 +107,8 @@ impl World {
         self.read()
     }
     fn read(&self) -> Reading {
-        self.anchor.read(self.boot as u64, || self.raw as u64, || self.boot - self.mono)
+        let was_set = |ahead_ns| self.real - self.boot != ahead_ns;
+        self.anchor.read(self.boot as u64, || self.raw as u64, || self.boot - self.mono, was_set)
     }
     fn assert_contains(&self) {
         let i = self.read().interval;
@@ -115,6 +116,26 @@ impl World {
     }
     fn saw(&self, wanted: impl Fn(&Event) -> bool) -> bool {
         self.events.iter().any(wanted)
+    }
+}
+
+/// A busy machine: the poller was not woken yet, and the daemon has noticed the step and slews already.
+#[test]
+fn a_slew_behind_a_step_that_no_poll_has_seen_is_inside_the_bound() {
+    for slew_ppm in [100_000i64, -100_000] {
+        let mut w = World::at(1_000_000 * S);
+        assert_eq!(w.poll(MS / 10, true).status, Status::Synchronized);
+        w.pass(S / 10, 0);
+        w.real -= 5 * MS * slew_ppm.signum();
+        w.pass_slewed(17 * MS, 0, slew_ppm);
+        assert_eq!(w.read().status, Status::FreeRunning);
+        w.assert_contains();
+        // The control: nobody looks.
+        w.anchor.ahead_ns = None;
+        let unaware = w.read();
+        assert_eq!(unaware.status, Status::Synchronized);
+        assert!(unaware.interval.error_ns() < MS as u64, "the test shows nothing");
+        assert!(!(unaware.interval.earliest_ns..=unaware.interval.latest_ns).contains(&(w.truth as u64)));
     }
 }
 

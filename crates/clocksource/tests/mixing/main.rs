@@ -104,7 +104,7 @@ impl World {
     /// Half the width of the reading where it is trusted, and by how much it misses.
     fn look(&self) -> Option<(u64, i64)> {
         let (_, boot_ns, raw_ns) = self.clocks();
-        let interval = self.anchor.read(boot_ns, || raw_ns, || 0).trusted()?;
+        let interval = self.anchor.read(boot_ns, || raw_ns, || 0, |_| false).trusted()?;
         let truth_ns = BIRTH_NS as i64 + (self.truth * S) as i64;
         // Half a microsecond is lost in this world's own arithmetic.
         let miss = (interval.earliest_ns as i64 - truth_ns).max(truth_ns - interval.latest_ns as i64) - 500;

@@ -146,7 +146,8 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert_eq!((lines[0]["error_ns"].as_u64(), lines[0]["status"].as_str()), (Some(250_000), Some("synchronized")));
         assert_eq!(lines[0]["level"], "synchronized");
-        let unknown = json(&clocksource::Anchor::UNKNOWN.read(5, || 0, || 0), &Report::default(), &Ladder::default());
+        let unknown =
+            json(&clocksource::Anchor::UNKNOWN.read(5, || 0, || 0, |_| false), &Report::default(), &Ladder::default());
         assert!(unknown["error_ns"].is_null() && unknown["age_ns"].is_null() && unknown["trusted"] == false);
     }
 

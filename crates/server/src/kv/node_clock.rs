@@ -84,7 +84,7 @@ mod tests {
 
     impl ClockSource for Unknown {
         fn read(&self) -> Reading {
-            Anchor::UNKNOWN.read(5, || 0, || 0)
+            Anchor::UNKNOWN.read(5, || 0, || 0, |_| false)
         }
         fn name(&self) -> String {
             "unknown".into()

@@ -213,7 +213,9 @@ impl SimClock {
             ClockKind::Honest | ClockKind::Lying => {
                 let asleep_ns =
                     || if self.blind == Some(Blind::Sleeps) { 0 } else { self.kernel.asleep_ns().cast_signed() };
-                let reading = self.anchor.read(boot_ns, || self.kernel.raw_ns(now), asleep_ns);
+                let sees_steps = self.blind != Some(Blind::Steps);
+                let was_set = |ahead_ns| sees_steps && real_ns.wrapping_sub(boot_ns).cast_signed() != ahead_ns;
+                let reading = self.anchor.read(boot_ns, || self.kernel.raw_ns(now), asleep_ns, was_set);
                 if self.alone { reading.or_stand_in(real_ns) } else { reading }
             }
         }
