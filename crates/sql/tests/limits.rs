@@ -622,6 +622,30 @@ fn queries_within_queries_hold_what_is_linear_in_them() {
     }
 }
 
+/// Texts of a few kilobytes that would be written out to gigabytes: sets of long expressions, conditions that each projection doubles, and
+/// comparisons in either order within each other.
+#[test]
+fn small_texts_do_not_grow_by_powers_of_two() {
+    const TREES_BYTES_MAX: usize = 100 << 20;
+    let mut s = session(Interrupt::default());
+    let long = |i: usize| format!("id{}+{i}", "+id".repeat(100));
+    let listed = |n: usize| (0..n).map(long).collect::<Vec<_>>().join(", ");
+    let doubled = (0..40).fold("(select 1 a) q0".to_string(), |inner, i| {
+        format!("(select (a+a) % 7 a from {inner} where a+a > 0) q{}", i + 1)
+    });
+    let either = (0..30).fold("1".to_string(), |inner, _| format!("({inner} between symmetric 0 and 2)::int"));
+    for (text, wanted) in [
+        (format!("select count(*) from (select 1 id) t group by cube({})", listed(12)), "00000"),
+        (format!("select count(*) from (select 1 id) t group by rollup({})", listed(200)), "00000"),
+        (format!("select a from {doubled} where a > 0"), "00000"),
+        (format!("select {either}"), "54001"),
+    ] {
+        let (state, peak) = peak_bytes(|| state_of(&mut s, &text));
+        assert_eq!(state, wanted, "{}", &text[..60]);
+        assert!(peak <= TREES_BYTES_MAX, "{peak} bytes for {} of {}..", text.len(), &text[..60]);
+    }
+}
+
 /// Full joins hold what is square in their number, little for each, and count for it.
 #[test]
 fn full_joins_hold_what_they_count() {

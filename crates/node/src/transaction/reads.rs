@@ -39,6 +39,8 @@ pub(crate) struct Reads {
     present: BTreeMap<Bytes, Timestamp>,
     /// What the caller relies on without having read it here (see [`super::Transaction::rely`]), and how many savepoints there were.
     relied: Vec<(Seen, usize)>,
+    /// Beyond so many of those each is looked for among the others, again when they are twice as many.
+    relied_looked_through: usize,
     /// Keys were forgotten because writes certify them: see [`Reads::bound_keys`].
     left_to_writes: bool,
 }
@@ -59,7 +61,7 @@ impl Reads {
     /// The caller relies on the key as it was at `since`; there are so many savepoints.
     pub fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool, savepoints: usize) {
         self.relied.push((Seen { start: key.clone(), end: None, since, certified }, savepoints));
-        if self.relied.len() > MAX_RELIED_KEYS {
+        if self.relied.len() > MAX_RELIED_KEYS.max(2 * self.relied_looked_through) {
             self.relied.sort_by(|(a, _), (b, _)| (&a.start, a.since).cmp(&(&b.start, b.since)));
             self.relied.dedup_by(|(later, later_savepoints), (first, savepoints)| {
                 let same = later.start == first.start;
@@ -69,6 +71,7 @@ impl Reads {
                 }
                 same
             });
+            self.relied_looked_through = self.relied.len();
         }
     }
 

@@ -292,6 +292,9 @@ pub struct Check {
     pub name: String,
     /// The condition, as SQL text.
     pub expression: String,
+    /// NOT VALID was said: rows that were there before it may not satisfy it.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub not_valid: bool,
 }
 
 /// A foreign key.
@@ -314,6 +317,9 @@ pub struct ForeignKey {
     /// When it is checked.
     #[serde(default, skip_serializing_if = "Deferral::is_not")]
     pub deferral: Deferral,
+    /// NOT VALID was said: rows that were there before it may refer to nothing.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub not_valid: bool,
 }
 
 /// When a constraint is checked, unless SET CONSTRAINTS says otherwise.

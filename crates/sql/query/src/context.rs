@@ -40,6 +40,16 @@ pub struct StatementContext {
     pub runtime_filters: RuntimeFilters,
     /// What its operators do is measured: EXPLAIN ANALYZE.
     pub meters: Option<Arc<Meters>>,
+    /// How the client takes the columns of its rows, as Bind says it: none = all as text, one = for all, else one each (0 text, 1 binary).
+    pub formats: Vec<i16>,
+}
+
+impl StatementContext {
+    /// Whether the client takes a column of the rows as bytes.
+    pub fn is_binary(&self, column: usize) -> bool {
+        let format = if self.formats.len() == 1 { self.formats.first() } else { self.formats.get(column) };
+        format.is_some_and(|format| *format == 1)
+    }
 }
 
 impl Deref for StatementContext {

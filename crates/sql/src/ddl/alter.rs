@@ -9,7 +9,7 @@ use super::naming::constraint_names;
 use super::rename::rename_index;
 use super::run::{undefined, wrong_kind};
 use super::view_text::Change;
-use crate::catalog::{Column, Index, Oid, Relation, Table};
+use crate::catalog::{Check, Column, Index, Oid, Relation, Table};
 use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
@@ -85,7 +85,7 @@ impl Run<'_> {
             AlterAction::DropConstraint { if_exists, name, cascade } => {
                 self.drop_constraint(table, name, *if_exists, *cascade)
             }
-            AlterAction::ValidateConstraint(name) => self.validate(&table, name),
+            AlterAction::ValidateConstraint(name) => self.validate(table, name),
             AlterAction::AlterColumn { name, change } => self.alter_column(table, name, change),
             AlterAction::SplitAt(rows) => self.split(&table, rows),
             AlterAction::Owner(role) => self.check_owner(role.as_deref()),
@@ -200,7 +200,7 @@ impl Run<'_> {
             }
             TableConstraintKind::UsingIndex { primary, index } => self.use_index(table, name, *primary, index),
             TableConstraintKind::Check(text) => {
-                let check = self.check_constraint(&table, name, text)?;
+                let check = Check { not_valid, ..self.check_constraint(&table, name, text)? };
                 table.checks.push(check.clone());
                 self.put_table(table.clone())?;
                 if not_valid {
@@ -211,6 +211,7 @@ impl Run<'_> {
             }
             TableConstraintKind::ForeignKey(columns, references) => {
                 self.add_foreign_key(&mut table, name, columns, references)?;
+                table.foreign_keys.last_mut().into_iter().for_each(|key| key.not_valid = not_valid);
                 self.put_table(table.clone())?;
                 match table.foreign_keys.last() {
                     Some(key) if !not_valid => self.validate_foreign_key(&table, key),
@@ -301,6 +302,7 @@ impl Run<'_> {
             return self.put_table(table);
         }
         if table.has_primary_key && table.primary.name == name {
+            self.drop_views_by_key(&table, name, cascade)?;
             let index = table.primary.clone();
             self.release_index(&mut table, &index, cascade)?;
             let old = table.clone();
@@ -357,14 +359,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn validate(&mut self, table: &Table, name: &str) -> Result<(), SqlError> {
-        if let Some(check) = table.checks.iter().find(|c| c.name == name) {
-            return self.validate_check(table, &check.clone());
+    fn validate(&mut self, mut table: Table, name: &str) -> Result<(), SqlError> {
+        if let Some(at) = table.checks.iter().position(|c| c.name == name) {
+            self.validate_check(&table, &table.checks[at])?;
+            if std::mem::take(&mut table.checks[at].not_valid) {
+                return self.put_table(table);
+            }
+            return Ok(());
         }
-        if let Some(key) = table.foreign_keys.iter().find(|f| f.name == name) {
-            return self.validate_foreign_key(table, &key.clone());
+        if let Some(at) = table.foreign_keys.iter().position(|f| f.name == name) {
+            self.validate_foreign_key(&table, &table.foreign_keys[at])?;
+            if std::mem::take(&mut table.foreign_keys[at].not_valid) {
+                return self.put_table(table);
+            }
+            return Ok(());
         }
-        if constraint_names(table).any(|n| n == name) { Ok(()) } else { Err(no_constraint(table, name)) }
+        if constraint_names(&table).any(|n| n == name) { Ok(()) } else { Err(no_constraint(&table, name)) }
     }
 
     fn rename_column(&mut self, mut table: Table, name: &str, to: &str) -> Result<(), SqlError> {

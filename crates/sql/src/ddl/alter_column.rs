@@ -64,10 +64,14 @@ impl Run<'_> {
                 self.put_table(table)
             }
             ColumnChange::Type { ty, collation, using } => {
+                // The sequence of an identity column is of the column's type.
+                let drawn = self.identity_sequence(&table, at).ok();
+                let drawn_as = SequenceOptions { ty: Some(ty.clone()), ..SequenceOptions::default() };
                 let ty = SqlType::from_ast(ty)?;
                 super::column::refuse_collation(&ty, *collation)?;
                 table.columns[at].collation = collation.filter(|said| *said != Collation::Default);
-                self.alter_type(table, at, ty, using.as_deref())
+                self.alter_type(table, at, ty, using.as_deref())?;
+                drawn.map_or(Ok(()), |sequence| self.change_sequence(sequence, &drawn_as))
             }
             ColumnChange::AddIdentity(identity, options) => {
                 if table.columns[at].identity.is_some() {

@@ -9,7 +9,10 @@ use crate::exec::index::EXPRESSION_REFUSAL;
 use crate::exec::target::Target;
 use crate::syntax::{IndexKey, IndexValue, TableConstraint, TableConstraintKind as Kind};
 use crate::types::{SqlType, Value};
-use crate::{SqlError, SqlState};
+use crate::{SqlError, SqlState, work};
+
+/// What a constraint costs for each that is there before it, in steps of work.
+const CONSTRAINT_UNITS: usize = 10;
 
 impl Run<'_> {
     /// Adds a constraint to a table that has no rows yet. The table is not in the catalog, or will be put there again.
@@ -19,6 +22,8 @@ impl Run<'_> {
         table: &mut Table,
         constraint: &TableConstraint,
     ) -> Result<(), SqlError> {
+        // Its name, and what it is already covered by, are looked for among the others.
+        work::step(CONSTRAINT_UNITS.saturating_mul(1 + table.indexes.len() + table.checks.len()))?;
         match &constraint.kind {
             Kind::PrimaryKey(columns) => {
                 let primary = self.primary_key(schema.id, table, constraint, columns)?;
@@ -147,7 +152,7 @@ impl Run<'_> {
         };
         refuse_rows(text, "check constraint")?;
         let expression = self.settle_times(text.to_string(), Some(table), &SqlType::Bool)?;
-        Ok(Check { name, expression })
+        Ok(Check { name, expression, not_valid: false })
     }
 
     /// Looks at every row: does the check hold?

@@ -6,7 +6,10 @@ use crate::catalog::snapshot::{self, id_of};
 use crate::catalog::{Named, Oid, Relation, Sequence, Table, View};
 use crate::identifier::quote_qualified;
 use crate::syntax::{Name, ObjectKind};
-use crate::{SqlError, SqlState};
+use crate::{SqlError, SqlState, work};
+
+/// What a look for a name costs, in steps of work.
+const NAME_UNITS: usize = 100;
 
 impl Run<'_> {
     pub(super) fn drop(
@@ -18,6 +21,7 @@ impl Run<'_> {
     ) -> Result<&'static str, SqlError> {
         let mut going = Vec::new();
         for name in names {
+            work::step(NAME_UNITS)?;
             match kind {
                 ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
                     going.extend(self.to_drop(kind, name, if_exists)?);
@@ -29,6 +33,7 @@ impl Run<'_> {
         }
         let together: Vec<Oid> = going.iter().map(id_of).collect();
         for relation in &going {
+            work::step(NAME_UNITS)?;
             self.drop_relation(relation, cascade, &together)?;
         }
         Ok(match kind {
@@ -276,6 +281,23 @@ impl Run<'_> {
             if !self.view_works(view, &context)? {
                 return Err(retyped(view, &column));
             }
+        }
+        Ok(())
+    }
+
+    /// A primary key goes: views that group by it and read columns that depend on it are refused, or dropped with it.
+    pub(super) fn drop_views_by_key(&mut self, table: &Table, name: &str, cascade: bool) -> Result<(), SqlError> {
+        let keyless = Table { has_primary_key: false, ..table.clone() };
+        let context = self.plan_context_with(Relation::Table(keyless));
+        for view in self.views_of(table.id) {
+            if self.view_works(&view, &context)? {
+                continue;
+            }
+            if !cascade {
+                let what = format!("constraint {name} on table {}", table.name);
+                return Err(dependents(&what, &format!("view {} depends on {what}", view.name)));
+            }
+            self.drop_view_too(&view, &[])?;
         }
         Ok(())
     }

@@ -70,6 +70,7 @@ impl Run<'_> {
             on_delete: references.on_delete,
             on_update: references.on_update,
             deferral: references.deferral,
+            not_valid: false,
         });
         if itself {
             add_once(&mut table.referenced_by, table.id);

@@ -158,7 +158,8 @@ impl Run<'_> {
                 ..
             } => self.check_constraint(table, name.as_deref(), text),
             AlterAction::AlterColumn { name, .. } => {
-                Ok(Check { name: name.clone(), expression: format!("{} IS NOT NULL", quote_identifier(name)) })
+                let expression = format!("{} IS NOT NULL", quote_identifier(name));
+                Ok(Check { name: name.clone(), expression, not_valid: false })
             }
             _ => Err(lost("the constraint")),
         }

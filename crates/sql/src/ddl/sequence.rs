@@ -46,7 +46,6 @@ pub(super) fn with_options(mut s: Sequence, options: &SequenceOptions, new: bool
         s.ty = SqlType::from_ast(ty)?;
     }
     let (least, greatest) = bounds(&s.ty)?;
-    let old_increment = s.increment;
     if let Some(increment) = options.increment {
         if increment == 0 {
             return Err(invalid("INCREMENT must not be zero".into()));
@@ -54,18 +53,18 @@ pub(super) fn with_options(mut s: Sequence, options: &SequenceOptions, new: bool
         s.increment = increment;
     }
     let ascending = s.increment > 0;
-    let turned = ascending != (old_increment > 0);
-    let at_max = s.max == if old_increment > 0 { old_bounds.1 } else { -1 };
-    let at_min = s.min == if old_increment > 0 { 1 } else { old_bounds.0 };
+    // The bounds of another type were said by nobody; others stay, in whichever direction the sequence runs now.
+    let retyped = !new && options.ty.is_some();
+    let (follows_max, follows_min) = (retyped && s.max == old_bounds.1, retyped && s.min == old_bounds.0);
     match options.max {
         Some(Some(max)) => s.max = max,
-        None if !(new || turned || (options.ty.is_some() && at_max)) => {}
-        _ => s.max = if ascending { greatest } else { -1 },
+        None if !(new || follows_max) => {}
+        _ => s.max = if ascending || follows_max { greatest } else { -1 },
     }
     match options.min {
         Some(Some(min)) => s.min = min,
-        None if !(new || turned || (options.ty.is_some() && at_min)) => {}
-        _ => s.min = if ascending { 1 } else { least },
+        None if !(new || follows_min) => {}
+        _ => s.min = if ascending && !follows_min { 1 } else { least },
     }
     if s.max > greatest {
         return Err(invalid(format!("MAXVALUE ({}) is out of range for sequence data type {}", s.max, s.ty)));

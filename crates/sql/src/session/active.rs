@@ -577,6 +577,7 @@ impl Session {
             claims: Some(claims),
             runtime_filters: self.db.options.runtime_filters,
             meters: None,
+            formats: Vec::new(),
         }))
     }
 

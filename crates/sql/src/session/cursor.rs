@@ -188,13 +188,8 @@ impl Session {
 
     /// A constant expression of a type, evaluated by a query of its own. There must be a transaction.
     pub(super) fn constant(&mut self, text: &str, ty: &SqlType) -> Result<Value, SqlError> {
-        // No length cuts an argument: `character` alone would be `character(1)`.
-        let name = match ty.base() {
-            SqlType::Unknown => "text".to_string(),
-            SqlType::Char(_) => "bpchar".to_string(),
-            SqlType::Array(element) if matches!(*element, SqlType::Char(_)) => "bpchar[]".to_string(),
-            ty => ty.to_string(),
-        };
+        // No length cuts an argument.
+        let name = if *ty == SqlType::Unknown { "text".to_string() } else { ty.boundless_name() };
         let mut query = format!("SELECT CAST({text} AS {name})");
         if matches!(ty, SqlType::Reg(_)) {
             // As a name it would leave for a client.

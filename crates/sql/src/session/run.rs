@@ -5,15 +5,17 @@ use super::prepared::Prepared;
 use super::schema_change::needs_no_block;
 use super::startup::Executed;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
+use crate::context::StatementContext;
 use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
 use crate::syntax::{Command, lock_words};
 use crate::transaction::{Consistency, Isolation};
-use crate::types::Value;
+use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use sqlparser::ast::{Query, SetExpr, Statement};
+use std::sync::Arc;
 
 /// Rows pulled at once.
 const PULL_ROWS: usize = 256;
@@ -317,7 +319,11 @@ impl Session {
                 return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
             }
             let untouched = self.active.as_ref().is_some_and(|active| active.untouched) && plan.reads_nothing();
-            let context = self.statement_context(portal.params.clone())?;
+            let mut context = self.statement_context(portal.params.clone())?;
+            if portal.formats.contains(&1) && plan.fields().iter().any(|field| matches!(field.ty, SqlType::Reg(_))) {
+                let formats = portal.formats.clone();
+                context = Arc::new(StatementContext { formats, ..Arc::unwrap_or_clone(context) });
+            }
             if let Some(active) = self.active.as_mut() {
                 active.untouched = untouched;
             }

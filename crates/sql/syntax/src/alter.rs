@@ -1,7 +1,7 @@
 //! ALTER.
 
 use super::command::{Command, Mentions};
-use super::create::{collation, ddl, parameter_names, parameters, sequence_options, tablespace};
+use super::create::{collation, ddl, more_sequence_options, parameter_names, parameters, sequence_options, tablespace};
 use super::create_table::{column, default_text, generated, identity_kind, table_constraint};
 use super::ddl::{AlterAction, ColumnChange, Ddl, DefaultOf, DefaultRole, ObjectKind};
 use super::grant;
@@ -358,7 +358,7 @@ fn column_change(r: &mut Reader) -> Result<ColumnChange, SqlError> {
         if r.take("SET GENERATED") {
             identity = Some(identity_kind(r)?);
         } else if r.take("SET") || r.peek_words("RESTART") {
-            options = sequence_options(r)?;
+            more_sequence_options(r, &mut options)?;
         } else if r.at > start {
             return Ok(ColumnChange::SetIdentity(identity, options));
         } else {

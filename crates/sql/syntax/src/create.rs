@@ -423,7 +423,13 @@ fn database_value(r: &mut Reader) -> Result<String, SqlError> {
 
 /// Options of CREATE and ALTER SEQUENCE, and of IDENTITY, up to what is none.
 pub(super) fn sequence_options(r: &mut Reader) -> Result<SequenceOptions, SqlError> {
-    let mut o = SequenceOptions::default();
+    let mut options = SequenceOptions::default();
+    more_sequence_options(r, &mut options)?;
+    Ok(options)
+}
+
+/// As [`sequence_options`], behind some that were said before.
+pub(super) fn more_sequence_options(r: &mut Reader, o: &mut SequenceOptions) -> Result<(), SqlError> {
     loop {
         if r.take("AS") {
             o.ty = Some(r.data_type()?);
@@ -457,7 +463,7 @@ pub(super) fn sequence_options(r: &mut Reader) -> Result<SequenceOptions, SqlErr
         } else if r.take("OWNED BY") {
             o.owned_by = Some(Some(column_name(r)?));
         } else {
-            return Ok(o);
+            return Ok(());
         }
     }
 }

@@ -45,6 +45,7 @@ fn strong_name(expr: &ast::Expr) -> Option<(String, bool)> {
         E::Ceil { .. } => strong("ceil"),
         E::Floor { .. } => strong("floor"),
         E::Position { .. } => strong("position"),
+        E::Substring { shorthand: true, .. } => strong("substr"),
         E::Substring { .. } => strong("substring"),
         E::Trim { trim_where, .. } => strong(match trim_where {
             Some(ast::TrimWhereField::Leading) => "ltrim",

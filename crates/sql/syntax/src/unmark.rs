@@ -2,10 +2,10 @@
 
 use super::reshape::{CALLS, NOTHING, SYMMETRIC};
 use super::{element, join_alias, tree};
-use crate::SqlError;
+use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OnConflictAction,
-    OnInsert, Query, Select, SelectItem, Statement, UpdateTableFromKind, VisitMut, VisitorMut,
+    OnInsert, Query, Select, SelectItem, Statement, UpdateTableFromKind, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 /// # Errors
 /// Those of aliases of joins: names that are twice, or not there.
 pub(super) fn mend<T: VisitMut>(node: &mut T) -> Result<(), SqlError> {
-    match node.visit(&mut Mend) {
+    match node.visit(&mut Mend::default()) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }
@@ -27,7 +27,33 @@ fn or_break(done: Result<(), SqlError>) -> ControlFlow<SqlError> {
     }
 }
 
-struct Mend;
+/// Expressions that stand twice because of BETWEEN SYMMETRIC, in one statement, at most: one within another doubles what it is in.
+const TWICE_MAX: usize = 100_000;
+
+#[derive(Default)]
+struct Mend {
+    /// Expressions that stand twice already.
+    twice: usize,
+}
+
+/// Counts expressions, up to a bound.
+struct Count {
+    left: usize,
+}
+
+impl Visitor for Count {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
+        }
+    }
+}
 
 impl VisitorMut for Mend {
     type Break = SqlError;
@@ -91,6 +117,13 @@ impl VisitorMut for Mend {
         if let Expr::Between { expr: value, negated, low, high } = expr
             && let Some(bound) = marked(low)
         {
+            let mut count = Count { left: TWICE_MAX - self.twice };
+            if [&**value, bound, &**high].iter().any(|part| part.visit(&mut count).is_break()) {
+                let message = "BETWEEN SYMMETRIC is too deep within itself: each is written out twice";
+                let hint = "Name what is compared in a subquery, or use least() and greatest().";
+                return ControlFlow::Break(SqlError::new(SqlState::TOO_COMPLEX, message).hint(hint));
+            }
+            self.twice = TWICE_MAX - count.left;
             let between = |low: &Expr, high: &Expr| Expr::Between {
                 expr: value.clone(),
                 negated: *negated,

@@ -163,6 +163,7 @@ impl World {
         Arc::new(StatementContext {
             runtime_filters: Default::default(),
             meters: None,
+            formats: Vec::new(),
             parts: None,
             deferred: Default::default(),
             claims: None,
@@ -383,9 +384,11 @@ impl World {
                 let index = self.index(&format!("{}_{name}_key", table.name), vec![id]);
                 table.indexes.push(index);
             }
-            ColumnOption::Check(check) => table
-                .checks
-                .push(Check { name: format!("{}_{name}_check", table.name), expression: check.expr.to_string() }),
+            ColumnOption::Check(check) => table.checks.push(Check {
+                name: format!("{}_{name}_check", table.name),
+                expression: check.expr.to_string(),
+                not_valid: false,
+            }),
             ColumnOption::ForeignKey(key) => {
                 let (foreign, columns) = (key.foreign_table.to_string(), &key.referred_columns);
                 self.foreign_key(table, vec![id], &foreign, columns, key.on_delete, key.on_update);
@@ -420,7 +423,7 @@ impl World {
             TableConstraint::Check(check) => {
                 let name =
                     check.name.as_ref().map_or_else(|| format!("{}_check", table.name), |name| name.value.clone());
-                table.checks.push(Check { name, expression: check.expr.to_string() });
+                table.checks.push(Check { name, expression: check.expr.to_string(), not_valid: false });
             }
             TableConstraint::ForeignKey(key) => {
                 let columns = key.columns.iter().map(|column| column_id(table, &column.value)).collect();
@@ -460,6 +463,7 @@ impl World {
             on_delete: action(on_delete),
             on_update: action(on_update),
             deferral: Default::default(),
+            not_valid: false,
         });
     }
 }

@@ -332,6 +332,22 @@ fn a_change_of_the_catalog_ends_transactions_that_used_it() {
     assert_eq!(run(&mut a, "SELECT * FROM t"), Vec::<String>::new());
 }
 
+/// As bytes `regclass` and its kin are the number; a name would be read as one.
+#[test]
+fn what_names_an_object_is_a_number_where_bytes_are_asked_for() {
+    let mut a = session(&open(MemoryKv::new()));
+    a.parse("s", "SELECT 'date'::regtype, 'pg_class'::regclass", &[]).expect("parse");
+    for (formats, row) in
+        [(&[][..], "date|pg_class"), (&[0, 0], "date|pg_class"), (&[1], "1082|1259"), (&[0, 1], "date|1259")]
+    {
+        let mut out = Rows::default();
+        a.bind("", "s", &[], &[], formats).expect("bind");
+        a.execute("", 0, false, &mut out).expect("execute");
+        a.sync().expect("sync");
+        assert_eq!(out.rows, [row], "{formats:?}");
+    }
+}
+
 #[test]
 fn the_extended_protocol_commits_in_execute_and_keeps_plans() {
     let db = open(MemoryKv::new());

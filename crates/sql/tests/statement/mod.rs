@@ -70,6 +70,7 @@ pub fn context(memory_bytes: usize, settings: EvalSettings) -> Arc<StatementCont
         statement,
         runtime_filters: Default::default(),
         meters: None,
+        formats: Vec::new(),
         parts: None,
         claims: None,
         deferred: Default::default(),

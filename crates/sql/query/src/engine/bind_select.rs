@@ -16,16 +16,13 @@ use crate::expr::row_fields;
 use crate::identifier::fold;
 use crate::plan::select::fits_a_list;
 use crate::syntax::forms::spread;
-use crate::syntax::grouping::is_distinct;
 use crate::syntax::view::column_label;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    self, AccessExpr, Distinct, Expr, GroupByExpr, GroupByWithModifier, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Visit, Visitor,
+    self, AccessExpr, Distinct, Expr, GroupByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind, Visit, Visitor,
 };
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -257,83 +254,6 @@ impl Binder<'_> {
         Ok(items)
     }
 
-    /// The expressions of GROUP BY, and for each grouping set which of them are in it (none: one set of all).
-    fn group_keys(
-        &mut self,
-        group: &GroupByExpr,
-        items: &[Item],
-        from: &Scope<'_>,
-    ) -> Result<(Vec<Expr>, Vec<Vec<bool>>), SqlError> {
-        let GroupByExpr::Expressions(exprs, modifiers) = group else {
-            return Err(SqlError::unsupported("GROUP BY ALL"));
-        };
-        if modifiers.iter().any(|modifier| !matches!(modifier, GroupByWithModifier::GroupingSets(_))) {
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error in GROUP BY"));
-        }
-        let modifiers = modifiers.iter().filter_map(|modifier| match modifier {
-            GroupByWithModifier::GroupingSets(expr) => Some(expr),
-            _ => None,
-        });
-        let mut keys = Keys::default();
-        // The product of what each element contributes.
-        let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
-        let mut special = false;
-        let mut distinct = false;
-        for expr in exprs.iter().chain(modifiers) {
-            if is_distinct(expr) {
-                distinct = true;
-                continue;
-            }
-            let alternatives: Vec<Vec<Expr>> = match expr {
-                Expr::GroupingSets(sets) => {
-                    let mut all = Vec::with_capacity(sets.len());
-                    for set in sets {
-                        match set.as_slice() {
-                            [Expr::Function(call)] => {
-                                all.extend(nested_sets(call)?.unwrap_or_else(|| vec![set.clone()]))
-                            }
-                            _ => all.push(set.clone()),
-                        }
-                    }
-                    all
-                }
-                Expr::Rollup(parts) => rollup(parts),
-                Expr::Cube(parts) => cube(parts)?,
-                Expr::Tuple(parts) => vec![parts.clone()],
-                other => vec![vec![other.clone()]],
-            };
-            special |= matches!(expr, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
-            if sets.len().saturating_mul(alternatives.len()) > SETS_MAX {
-                let message = format!("too many grouping sets present (maximum {SETS_MAX})");
-                return Err(SqlError::new(SqlState::TOO_COMPLEX, message));
-            }
-            let mut next = Vec::new();
-            for set in &sets {
-                for alternative in &alternatives {
-                    let mut longer = set.clone();
-                    for key in alternative {
-                        // Each is compared with the keys before it.
-                        self.context.pace.step()?;
-                        longer.push(keys.place(group_key(key, items, from)?, from)?);
-                    }
-                    next.push(longer);
-                }
-            }
-            sets = next;
-        }
-        let keys = keys.exprs;
-        if !special {
-            return Ok((keys, Vec::new()));
-        }
-        let mut masks: Vec<Vec<bool>> =
-            sets.iter().map(|set| (0..keys.len()).map(|key| set.contains(&key)).collect()).collect();
-        if distinct {
-            let mut seen = BTreeSet::new();
-            masks.retain(|mask| seen.insert(mask.clone()));
-        }
-        Ok((keys, masks))
-    }
-
     /// Resolves the names of the select list and what goes with it.
     fn take_list(
         &mut self,
@@ -428,7 +348,10 @@ impl Binder<'_> {
             let taken = self.take(key.clone(), from, Clause::plain("GROUP BY"))?;
             let scalar = self.compile(taken, from)?;
             let scalar = self.known(scalar)?;
-            scalar.ty.check_equality()?;
+            // What depends on the others tells no groups apart.
+            if scalars.len() < said {
+                scalar.ty.check_equality()?;
+            }
             named.push((text.unwrap_or_default(), after.width()));
             after.types.push(scalar.ty.clone());
             scalars.push(scalar);
@@ -564,45 +487,6 @@ fn postponed(columns: &[Scalar], visible: usize, slots: &[(usize, (bool, bool))]
         && slots.iter().all(|(key, _)| !volatile(*key) && (is_limited || columns[*key].steps.is_empty()))
 }
 
-/// Grouping sets of one query, at most.
-const SETS_MAX: usize = 4096;
-/// Elements of one CUBE, at most.
-const CUBE_MAX: usize = 12;
-
-/// The grouping sets of ROLLUP: all parts, then one less, down to none.
-fn rollup(parts: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
-    (0..=parts.len()).rev().map(|n| parts[..n].concat()).collect()
-}
-
-/// The grouping sets of CUBE: each choice of its parts.
-fn cube(parts: &[Vec<Expr>]) -> Result<Vec<Vec<Expr>>, SqlError> {
-    if parts.len() > CUBE_MAX {
-        return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, format!("CUBE is limited to {CUBE_MAX} elements")));
-    }
-    let chosen = |mask: usize| {
-        let within = parts.iter().enumerate().filter(|(place, _)| mask >> (parts.len() - 1 - place) & 1 == 1);
-        within.flat_map(|(_, part)| part.clone()).collect()
-    };
-    Ok((0..1usize << parts.len()).rev().map(chosen).collect())
-}
-
-/// ROLLUP and CUBE within GROUPING SETS, which the library reads as calls.
-fn nested_sets(call: &ast::Function) -> Result<Option<Vec<Vec<Expr>>>, SqlError> {
-    let Some((None, name)) = function_name(&call.name) else { return Ok(None) };
-    if name != "rollup" && name != "cube" {
-        return Ok(None);
-    }
-    let parts: Vec<Vec<Expr>> = super::take::call_args(call)?
-        .into_iter()
-        .map(|arg| match arg {
-            Expr::Tuple(parts) => parts,
-            Expr::Nested(inner) => vec![*inner],
-            other => vec![other],
-        })
-        .collect();
-    if name == "rollup" { Ok(Some(rollup(&parts))) } else { cube(&parts).map(Some) }
-}
-
 /// DISTINCT ON keeps the first row of each group, so ORDER BY begins with its expressions, in whatever order.
 fn lead_with(on: &[OrderKey], order: &[(OrderKey, (bool, bool))]) -> Result<(), SqlError> {
     let leading = order.iter().take_while(|(key, _)| on.contains(key)).count();
@@ -671,46 +555,6 @@ fn origin(expr: &Expr, from: &Scope<'_>) -> Option<(Oid, u16)> {
         _ => return None,
     };
     from.find(&parts).ok().flatten()?.origin
-}
-
-/// A key of GROUP BY: an ordinal, a column, the name of an output, or an expression.
-fn group_key(expr: &Expr, items: &[Item], from: &Scope<'_>) -> Result<Expr, SqlError> {
-    if let Some(place) = ordinal(expr, items.len(), "GROUP BY")? {
-        return Ok(items[place].expr.clone());
-    }
-    if let Expr::Identifier(name) = expr {
-        let name = [fold(name)];
-        if from.find(&name)?.is_none()
-            && let Some(item) = items.iter().find(|item| item.name == name[0])
-        {
-            return Ok(item.expr.clone());
-        }
-    }
-    Ok(expr.clone())
-}
-
-/// Keys of a grouping, each once, whatever it is written as: `a` is `t.a`.
-#[derive(Default)]
-struct Keys {
-    exprs: Vec<Expr>,
-    /// What they mean, where that can be told.
-    texts: Vec<Option<String>>,
-}
-
-impl Keys {
-    fn place(&mut self, key: Expr, from: &Scope<'_>) -> Result<usize, SqlError> {
-        let text = canonical(&key, from)?;
-        let same = |place: &usize| match (&self.texts[*place], &text) {
-            (Some(known), Some(text)) => known == text,
-            _ => self.exprs[*place] == key,
-        };
-        if let Some(place) = (0..self.exprs.len()).find(same) {
-            return Ok(place);
-        }
-        self.exprs.push(key);
-        self.texts.push(text);
-        Ok(self.exprs.len() - 1)
-    }
 }
 
 /// Columns that depend on the keys: those of tables whose whole primary key is among them.

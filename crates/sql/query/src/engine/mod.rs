@@ -36,6 +36,7 @@ mod copies;
 mod early;
 mod estimate;
 mod explain;
+mod group_by;
 mod item_set;
 mod join_tree;
 pub mod journal;

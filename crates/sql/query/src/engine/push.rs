@@ -19,7 +19,11 @@ use super::scalar::Scalar;
 use super::window::WindowCall;
 use crate::expr::Expr;
 use crate::plan::tree;
+use std::cell::OnceCell;
 use std::sync::Arc;
+
+/// Parts that a condition may have where it goes on: by each projection that says a column twice it would double.
+const PARTS_MAX: usize = 4_096;
 
 /// A node under conditions over its rows, which begin with `prefix` slots of the query around it.
 pub(super) fn under(node: Arc<Node>, prefix: usize, conditions: Vec<Scalar>) -> Arc<Node> {
@@ -152,13 +156,32 @@ fn all_divide(calls: &[WindowCall], slot: usize) -> bool {
 /// Conditions with the expressions of columns in the place of their slots, which begin at `base`; and those that speak of others.
 fn replaced(conditions: Vec<Scalar>, base: usize, columns: &[Scalar]) -> (Vec<Scalar>, Vec<Scalar>) {
     let known = |slot: usize| slot < base || columns.get(slot - base).is_some_and(is_movable);
-    let (mut down, left): (Vec<Scalar>, Vec<Scalar>) =
-        conditions.into_iter().partition(|scalar| scalar.expr.columns().iter().all(|slot| known(*slot)));
+    let sizes = columns.iter().map(|_| OnceCell::new()).collect::<Vec<_>>();
+    let size = |slot: usize| {
+        let place = slot.checked_sub(base).filter(|place| *place < columns.len());
+        place.map_or(1, |place| *sizes[place].get_or_init(|| parts(&columns[place].expr)))
+    };
+    let fits = |scalar: &Scalar| {
+        let mut all = 0usize;
+        scalar.expr.visit(&mut |part| {
+            all = all.saturating_add(if let Expr::Column { index, .. } = part { size(*index) } else { 1 });
+        });
+        all <= PARTS_MAX
+    };
+    let (mut down, left): (Vec<Scalar>, Vec<Scalar>) = conditions
+        .into_iter()
+        .partition(|scalar| scalar.expr.columns().iter().all(|slot| known(*slot)) && fits(scalar));
     for scalar in &mut down {
         put(&mut scalar.expr, base, columns);
         scalar.width = columns.first().map_or(scalar.width, |column| column.width);
     }
     (down, left)
+}
+
+fn parts(expr: &Expr) -> usize {
+    let mut parts = 0;
+    expr.visit(&mut |_| parts += 1);
+    parts
 }
 
 fn put(expr: &mut Expr, base: usize, columns: &[Scalar]) {

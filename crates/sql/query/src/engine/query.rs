@@ -101,7 +101,10 @@ impl Plan for QueryPlan {
     fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
         let run = Run::new(context);
         let source = open(&self.node, &Prefix::from(Vec::new()), &run).inspect_err(|_| run.end())?;
-        Ok(Execution::Rows(Box::new(Running { source, run, printed: self.printed.clone() })))
+        // A client that takes bytes wants the number.
+        let as_text = |(place, _): &&(usize, RegKind)| !run.context.is_binary(*place);
+        let printed = self.printed.iter().filter(as_text).copied().collect();
+        Ok(Execution::Rows(Box::new(Running { source, run, printed })))
     }
 
     fn explain(&self) -> Operator {

@@ -120,6 +120,7 @@ fn constraint_rows(table: &VirtualTable, source: &Source<'_>, objects: &Objects)
             let columns = super::functions::columns_of(&check.expression, t);
             let row = constraint(table, t, schema, check_oid(t, place), &check.name, "c")
                 .set("conkey", int2_array(columns))
+                .set("convalidated", !check.not_valid)
                 .set("conbin", check.expression.as_str());
             rows.push(row.done());
         }
@@ -165,6 +166,7 @@ fn foreign_key(
     Ok(constraint(table, t, schema, key.id, &key.name, "f")
         .set("conindid", index)
         .set("confrelid", key.referenced_table)
+        .set("convalidated", !key.not_valid)
         .set("confupdtype", action_letter(key.on_update))
         .set("confdeltype", action_letter(key.on_delete))
         .set("connoinherit", true)

@@ -162,7 +162,7 @@ pub(super) fn default_text(column: &Column, path: &[String]) -> Option<String> {
     }
     let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     let literal = inner.is_some_and(|inner| !inner.replace("''", "").contains('\''));
-    Some(if literal { format!("{text}::{}", column.ty.base()) } else { text.to_string() })
+    Some(if literal { format!("{text}::{}", column.ty.boundless_name()) } else { text.to_string() })
 }
 
 /// A default whose relations are named without their schemas, where the path has those; `None` if there are none.
@@ -187,10 +187,13 @@ pub(super) fn unique(table: &Table, index: &Index) -> String {
 
 /// `pg_get_constraintdef` of a CHECK constraint.
 pub(super) fn check(check: &Check, pretty: bool) -> String {
-    if pretty {
-        return format!("CHECK {}", parenthesized(&check.expression));
-    }
-    format!("CHECK ({})", parenthesized(&check.expression))
+    let condition = parenthesized(&check.expression);
+    let condition = if pretty { condition } else { format!("({condition})") };
+    format!("CHECK {condition}{}", unless_valid(check.not_valid))
+}
+
+fn unless_valid(not_valid: bool) -> &'static str {
+    if not_valid { " NOT VALID" } else { "" }
 }
 
 fn parenthesized(expression: &str) -> String {
@@ -257,5 +260,6 @@ pub(super) fn foreign_key(
         Deferral::InitiallyImmediate => " DEFERRABLE",
         Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
     };
+    text += unless_valid(key.not_valid);
     Ok(text)
 }

@@ -72,7 +72,11 @@ fn table() -> Table {
         pending: None,
         gated: false,
         maker: 0,
-        checks: vec![Check { name: "t_check".into(), expression: "id > 0 AND \"Name\" <> ''".into() }],
+        checks: vec![Check {
+            name: "t_check".into(),
+            expression: "id > 0 AND \"Name\" <> ''".into(),
+            not_valid: false,
+        }],
         foreign_keys: vec![ForeignKey {
             id: id + 3,
             name: "t_fkey".into(),
@@ -82,6 +86,7 @@ fn table() -> Table {
             on_delete: ReferentialAction::SetNull,
             on_update: ReferentialAction::Cascade,
             deferral: Default::default(),
+            not_valid: false,
         }],
         referenced_by: vec![id],
         next_column: 4,

@@ -21,9 +21,18 @@ struct Parsed {
     time_us: Option<i64>,
     zone: Option<Zone>,
     special: Option<Special>,
-    bc: bool,
     afternoon: Option<bool>,
+    /// `T` was said, and a time of day must follow.
+    owes_time: bool,
+    dates: Dates,
+}
+
+/// How numbers are read as dates.
+#[derive(Clone, Copy, Default)]
+struct Dates {
     order: DateOrder,
+    /// The text says BC somewhere: then a year of two digits is what it says.
+    bc: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -260,7 +269,10 @@ fn parse(ty: &SqlType, text: &str, order: DateOrder) -> Result<Parsed, SqlError>
     if fields.is_empty() || fields.len() > MAX_FIELDS {
         return Err(invalid(ty, text));
     }
-    let mut parsed = Parsed { order, ..Parsed::default() };
+    let is_bc =
+        |field: &&str| field.get(field.len().saturating_sub(2)..).is_some_and(|end| end.eq_ignore_ascii_case("bc"));
+    let dates = Dates { order, bc: fields.iter().any(is_bc) };
+    let mut parsed = Parsed { dates, ..Parsed::default() };
     let mut loose: Vec<&str> = Vec::new();
     let mut month_name: Option<u32> = None;
     let clock = is_clock(ty);
@@ -281,7 +293,9 @@ fn parse(ty: &SqlType, text: &str, order: DateOrder) -> Result<Parsed, SqlError>
         }
     }
     if parsed.date.is_none() && (!loose.is_empty() || month_name.is_some()) {
-        parsed.date = Some(loose_date(&loose, month_name, order).ok_or_else(|| invalid(ty, text))?);
+        parsed.date = Some(loose_date(&loose, month_name, dates).ok_or_else(|| invalid(ty, text))?);
+    } else if !loose.is_empty() || parsed.owes_time && parsed.time_us.is_none() {
+        return Err(invalid(ty, text));
     }
     finish(&mut parsed, text)?;
     Ok(parsed)
@@ -297,7 +311,7 @@ fn finish(parsed: &mut Parsed, text: &str) -> Result<(), SqlError> {
         parsed.time_us = Some(if afternoon { noon + 12 * HOUR_US } else { noon });
     }
     if let Some((year, month, day)) = parsed.date.as_mut() {
-        if parsed.bc {
+        if parsed.dates.bc {
             if *year <= 0 {
                 return Err(field_overflow(text));
             }
@@ -341,7 +355,7 @@ fn ordinal_date(parts: &[&str]) -> Option<(i64, u32, u32)> {
     if year.len() < 4 || day.len() != 3 || !year.bytes().chain(day.bytes()).all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let (year, day) = (year_of(year)?, day.parse::<i64>().ok().filter(|day| (1..=366).contains(day))?);
+    let (year, day) = (year.parse::<i64>().ok()?, day.parse::<i64>().ok().filter(|day| (1..=366).contains(day))?);
     Some(date_of(day_of(year, 1, 1) + day - 1))
 }
 
@@ -356,11 +370,12 @@ fn read_word(
     match lower.as_str() {
         "infinity" | "inf" => parsed.special = Some(Special::Infinity),
         "epoch" => parsed.special = Some(Special::Epoch),
-        "bc" => parsed.bc = true,
-        "ad" => {}
+        // Already seen.
+        "bc" | "ad" => {}
         "am" => parsed.afternoon = Some(false),
         "pm" => parsed.afternoon = Some(true),
-        "t" | "at" | "on" => {}
+        "t" => parsed.owes_time = true,
+        "at" | "on" => {}
         "allballs" => {
             parsed.time_us = Some(0);
             set_zone(parsed, Zone::Offset(0), ty, text)?;
@@ -379,7 +394,7 @@ fn read_word(
                 if month.is_none() {
                     return Err(unknown_zone(field));
                 }
-                parsed.date = Some(loose_date(&rest, *month, parsed.order).ok_or_else(|| invalid(ty, text))?);
+                parsed.date = Some(loose_date(&rest, *month, parsed.dates).ok_or_else(|| invalid(ty, text))?);
             } else if let Some(zone) =
                 zone_abbreviation(word).map(Zone::Offset).or_else(|| zone_by_name(field).map(Zone::Named))
             {
@@ -420,10 +435,10 @@ fn read_number_field<'a>(
                 // 08-Jan-1999
                 *month = Some(named);
                 parsed.date =
-                    Some(loose_date(&[parts[0], parts[2]], *month, parsed.order).ok_or_else(|| invalid(ty, text))?);
+                    Some(loose_date(&[parts[0], parts[2]], *month, parsed.dates).ok_or_else(|| invalid(ty, text))?);
                 return Ok(());
             }
-            parsed.date = Some(three_numbers(&parts, parsed.order).ok_or_else(|| invalid(ty, text))?);
+            parsed.date = Some(three_numbers(&parts, parsed.dates).ok_or_else(|| invalid(ty, text))?);
             return Ok(());
         }
         if let Some(date) = ordinal_date(&parts).filter(|_| parsed.date.is_none() && separator != '/') {
@@ -473,36 +488,36 @@ fn two_digit_year(year: i64) -> i64 {
     if year < 70 { year + 2000 } else { year + 1900 }
 }
 
-fn year_of(text: &str) -> Option<i64> {
+fn year_of(text: &str, dates: Dates) -> Option<i64> {
     let year: i64 = text.parse().ok().filter(|y| *y <= 9_999_999)?;
-    Some(if text.len() <= 2 { two_digit_year(year) } else { year })
+    Some(if text.len() <= 2 && !dates.bc { two_digit_year(year) } else { year })
 }
 
 /// `1999-01-08`, `1/8/1999`, `1/8/99`: a long first number is the year, else the order says which is which.
-fn three_numbers(parts: &[&str], order: DateOrder) -> Option<(i64, u32, u32)> {
+fn three_numbers(parts: &[&str], dates: Dates) -> Option<(i64, u32, u32)> {
     if !parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_digit())) {
         return None;
     }
     let small = |text: &str| text.parse::<u32>().ok();
-    let (year, month, day) = match order {
+    let (year, month, day) = match dates.order {
         _ if parts[0].len() >= 3 => (0, 1, 2),
         DateOrder::Ymd => (0, 1, 2),
         DateOrder::Dmy => (2, 1, 0),
         DateOrder::Mdy => (2, 0, 1),
     };
-    Some((year_of(parts[year])?, small(parts[month])?, small(parts[day])?))
+    Some((year_of(parts[year], dates)?, small(parts[month])?, small(parts[day])?))
 }
 
 /// Loose numbers around the name of a month: `Jan 8 1999`, `8 Jan 1999`, `1999 Jan 8`.
-fn loose_date(numbers: &[&str], month: Option<u32>, order: DateOrder) -> Option<(i64, u32, u32)> {
+fn loose_date(numbers: &[&str], month: Option<u32>, dates: Dates) -> Option<(i64, u32, u32)> {
     match (numbers, month) {
         ([a, b], Some(month)) => {
             // A long number is the year wherever it stands.
-            let year_first = a.len() >= 3 || (order == DateOrder::Ymd && b.len() < 3);
+            let year_first = a.len() >= 3 || (dates.order == DateOrder::Ymd && b.len() < 3);
             let (year, day) = if year_first { (a, b) } else { (b, a) };
-            Some((year_of(year)?, month, day.parse().ok()?))
+            Some((year_of(year, dates)?, month, day.parse().ok()?))
         }
-        ([_, _, _], None) => three_numbers(numbers, order),
+        ([_, _, _], None) => three_numbers(numbers, dates),
         _ => None,
     }
 }

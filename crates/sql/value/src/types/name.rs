@@ -64,6 +64,15 @@ impl fmt::Display for SqlType {
 }
 
 impl SqlType {
+    /// The name of the type without a length, for a cast that cuts nothing: `character` alone would be one character long.
+    pub fn boundless_name(&self) -> String {
+        match self.base() {
+            SqlType::Char(_) => "bpchar".to_string(),
+            SqlType::Array(element) if matches!(*element, SqlType::Char(_)) => "bpchar[]".to_string(),
+            ty => ty.to_string(),
+        }
+    }
+
     /// The type by its plain name, as in `pg_type` or SQL: `int4`, `character varying`, `timestamptz`, `_int4`, `int4[]`.
     /// Modifiers in parentheses are not read here.
     pub fn from_name(name: &str) -> Option<SqlType> {
