@@ -11,7 +11,7 @@ use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
 use crate::syntax::{Command, lock_words};
 use crate::transaction::{Consistency, Isolation};
-use crate::types::{SqlType, Value};
+use crate::types::Value;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use sqlparser::ast::{Query, SetExpr, Statement};
@@ -320,7 +320,7 @@ impl Session {
             }
             let untouched = self.active.as_ref().is_some_and(|active| active.untouched) && plan.reads_nothing();
             let mut context = self.statement_context(portal.params.clone())?;
-            if portal.formats.contains(&1) && plan.fields().iter().any(|field| matches!(field.ty, SqlType::Reg(_))) {
+            if portal.formats.contains(&1) && plan.fields().iter().any(|field| field.ty.names().is_some()) {
                 let formats = portal.formats.clone();
                 context = Arc::new(StatementContext { formats, ..Arc::unwrap_or_clone(context) });
             }

@@ -12,7 +12,7 @@ use crate::explain::Operator;
 use crate::output::Field;
 use crate::pg_catalog::{self, names};
 use crate::plan::{Batch, Execution, Plan, PlanContext, RowSource};
-use crate::types::{RegKind, Row, SqlType, Value};
+use crate::types::{Array, RegKind, Row, SqlType, Value};
 use crate::work;
 use sqlparser::ast::Statement;
 use std::collections::BTreeSet;
@@ -37,11 +37,8 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
     planned.node = explain::simplify(planned.node);
     let parameters = binder.params.finish()?;
     let fields: Vec<Field> = planned.columns.iter().map(field).collect();
-    let printed = fields.iter().enumerate().filter_map(|(place, field)| match field.ty {
-        SqlType::Reg(kind) if !context.inside => Some((place, kind)),
-        _ => None,
-    });
-    let printed = printed.collect();
+    let names = |(place, field): (usize, &Field)| field.ty.names().map(|kind| (place, kind));
+    let printed = fields.iter().enumerate().filter(|_| !context.inside).filter_map(names).collect();
     Ok(Arc::new(QueryPlan { node: planned.node, parameters, fields, printed }))
 }
 
@@ -144,15 +141,29 @@ impl RowSource for Running {
             }
             self.run.tick()?;
             for (place, kind) in &self.printed {
-                if let Value::Oid(oid) = row[*place] {
-                    row[*place] =
-                        Value::Text(names::print(*kind, oid, Some(&pg_catalog::Source::of(&self.run.context)))?.into());
+                if let Some(name) = printed(&row[*place], *kind, &self.run)? {
+                    row[*place] = name;
                 }
             }
             rows.push(row);
         }
         Ok(rows.into_rows())
     }
+}
+
+/// The name of the object that a value is the number of, or an array of names.
+fn printed(value: &Value, kind: RegKind, run: &Run) -> Result<Option<Value>, SqlError> {
+    Ok(match value {
+        Value::Oid(oid) => {
+            Some(Value::Text(names::print(kind, *oid, Some(&pg_catalog::Source::of(&run.context)))?.into()))
+        }
+        Value::Array(array) => {
+            let name = |value: &Value| Ok::<_, SqlError>(printed(value, kind, run)?.unwrap_or_else(|| value.clone()));
+            let values = array.values.iter().map(name).collect::<Result<_, _>>()?;
+            Some(Value::Array(Arc::new(Array { element: SqlType::Text, values, dimensions: array.dimensions.clone() })))
+        }
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -250,7 +250,7 @@ fn with_lifted_locks(
 fn settled(planned: Planned<Arc<dyn Plan>>, may_run_in_engine: bool) -> Option<Result<Arc<dyn Plan>, SqlError>> {
     match planned {
         // Reg-types leave as names, which the engine knows to find.
-        Ok(plan) if may_run_in_engine && plan.fields().iter().any(|f| matches!(f.ty, SqlType::Reg(_))) => None,
+        Ok(plan) if may_run_in_engine && plan.fields().iter().any(|f| f.ty.names().is_some()) => None,
         Ok(plan) => Some(Ok(plan)),
         Err(refusal) if refusal.is_for_engine() && may_run_in_engine => None,
         // The name of a table may stand for its whole row, which only the engine knows.

@@ -135,6 +135,11 @@ select substr from sv order by 1;
 -- a
 -- b
 -- c
+--- Names in arrays.
+select array['int4'::regtype, 'timestamptz'::regtype, null], array['pg_class'::regclass];
+-- {integer,"timestamp with time zone",NULL}|{pg_class}
+select array_agg(atttypid::regtype order by attnum) from pg_attribute where attrelid = 'go_'::regclass and attnum > 0;
+-- {integer,integer}
 --- Within another it doubles what it is in, up to a bound.
 select 1 between symmetric (2 between symmetric 3 and 1)::int and 0;
 -- t

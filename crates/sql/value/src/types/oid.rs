@@ -46,6 +46,15 @@ const SCALARS: &[(SqlType, Oid, Oid, i16, &str)] = &[
 ];
 
 impl SqlType {
+    /// What kind of object a value of the type names, or each element of an array.
+    pub fn names(&self) -> Option<RegKind> {
+        match self {
+            SqlType::Reg(kind) => Some(*kind),
+            SqlType::Array(element) => element.names(),
+            _ => None,
+        }
+    }
+
     /// Every scalar type, without modifiers, in the order of OIDs: for `pg_type`.
     pub fn scalars() -> impl Iterator<Item = SqlType> {
         SCALARS.iter().map(|row| row.0.clone())
