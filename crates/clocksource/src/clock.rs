@@ -1,6 +1,5 @@
 //! The clock that everybody holds: a source, its cell, and what it last said.
 
-use crate::anchor::Anchor;
 use crate::auto::Auto;
 use crate::cell::AnchorCell;
 use crate::chrony::Chrony;
@@ -204,17 +203,18 @@ impl Clock {
             report.error = answer.as_ref().err().map(ToString::to_string);
             report.detail = answer.as_ref().map_or_else(ToString::to_string, |m| m.detail.clone());
         }
-        self.publish(tracker.step(moment, answer, &mut events));
+        self.cell.publish(tracker.step(moment, answer, &mut events));
         events
     }
 
-    fn publish(&self, anchor: Anchor) {
-        let readers_look = !self.is_watched.load(Ordering::Relaxed);
-        self.cell.publish(Anchor { ahead_ns: anchor.ahead_ns.filter(|_| readers_look), ..anchor });
+    /// Whether the system clock was set since the last poll; `false` while somebody waits who would have been woken.
+    #[inline]
+    fn was_set(&self, now_ns: u64, ahead_ns: i64) -> bool {
+        !self.is_watched.load(Ordering::Relaxed) && moment::was_set(now_ns, ahead_ns)
     }
 
-    /// Whether somebody is woken within microseconds when the system clock is set and calls [`Clock::look_for_steps`]: until then, and where
-    /// nobody can be, every reader looks for itself.
+    /// Whether somebody waits who is woken within microseconds when the system clock is set, and calls [`Clock::look_for_steps`]: while nobody
+    /// does, as during a poll, every reader looks for itself.
     pub(crate) fn set_is_watched(&self, is_watched: bool) {
         self.is_watched.store(is_watched, Ordering::Relaxed);
     }
@@ -224,7 +224,7 @@ impl Clock {
         let mut events = Vec::new();
         let mut polled = self.polled.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(anchor) = polled.as_mut().and_then(|p| p.tracker.notice_step(Moment::capture(), &mut events)) {
-            self.publish(anchor);
+            self.cell.publish(anchor);
         }
         events
     }
@@ -257,7 +257,7 @@ impl ClockSource for Clock {
                 let anchor = self.cell.load();
                 let now_ns = moment::boot_ns();
                 let asleep_ns = || now_ns.wrapping_sub(moment::mono_ns()).cast_signed();
-                anchor.read(now_ns, moment::raw_ns, asleep_ns, |ahead_ns| moment::was_set(now_ns, ahead_ns))
+                anchor.read(now_ns, moment::raw_ns, asleep_ns, |ahead_ns| self.was_set(now_ns, ahead_ns))
             }
             Face::SameHost => Reading::exact(moment::real_ns()),
             Face::Static(error_ns) => Reading::with_error(moment::real_ns(), error_ns),

@@ -33,9 +33,13 @@ impl Poller {
         let thread = std::thread::Builder::new().name("clock-poller".into()).spawn(move || {
             // Where the kernel does not tell of steps they are found a poll interval later.
             let set = TimeSet::watch().ok();
-            clock.set_is_watched(hurry() && set.is_some());
+            let is_woken_in_time = hurry() && set.is_some();
             loop {
-                let mut events = match wait(&told, set.as_ref(), every) {
+                clock.set_is_watched(is_woken_in_time);
+                let woken = wait(&told, set.as_ref(), every);
+                // A source may take its time to answer: nobody is woken then.
+                clock.set_is_watched(false);
+                let mut events = match woken {
                     Woken::Stop => break,
                     Woken::ClockSet => clock.look_for_steps(),
                     Woken::Due => Vec::new(),

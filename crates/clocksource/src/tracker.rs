@@ -30,7 +30,7 @@
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
 //! A step, the daemon's next look at its reference and the slew that follows may all come before the poller has woken up, which takes it some
-//! microseconds, or milliseconds on a busy machine where it may not run in real time. There readers look for themselves whether the clock was set
+//! microseconds, or milliseconds on a busy machine where it may not run in real time, or waits for its source. There and then readers look for themselves whether the clock was set
 //! ([`Anchor::ahead_ns`]); for those microseconds a reading may be off by a twelfth of them, and by a step under 10 µs.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
 //! A source that does not say how far back it goes is taken to keep what chronyd keeps (`kernel`) or what AWS has its chronyd keep (ClockBound 2).
@@ -144,6 +144,8 @@ pub struct Tracker {
     /// Of the measurement that the anchor is made from: how it goes on over the bare oscillator.
     bare: Option<Coasting>,
     previous: Option<Moment>,
+    /// The moment since the last step at which the clocks were read closest together.
+    closest: Option<Moment>,
     /// Measurements whose source last heard from its reference before this boot time are not believed (step, suspend).
     stale_before_ns: u64,
     /// The machine slept: the anchor itself is not believed either.
@@ -221,7 +223,10 @@ impl Tracker {
         anchor.at = self.widen(anchor.at, now);
         anchor.look_after_ns = moment.boot_ns.saturating_add(LOOK_AFTER_NS);
         anchor.asleep_ns = moment.asleep_ns_max();
-        anchor.ahead_ns = anchor.bare.is_none().then(|| moment.ahead_ns());
+        let is_closer = |earlier: &Moment| earlier.width_ns <= moment.width_ns && moment.stepped_since(earlier) == 0;
+        let closest = self.closest.filter(is_closer).unwrap_or(moment);
+        self.closest = Some(closest);
+        anchor.ahead_ns = anchor.bare.is_none().then(|| closest.ahead_ns());
         let reading = anchor.read(moment.boot_ns, || moment.raw_ns, || 0, |_| false);
         if reading.status != self.status {
             let error_ns = reading.interval.error_ns();

@@ -634,11 +634,16 @@ fn small_texts_do_not_grow_by_powers_of_two() {
         format!("(select (a+a) % 7 a from {inner} where a+a > 0) q{}", i + 1)
     });
     let either = (0..30).fold("1".to_string(), |inner, _| format!("({inner} between symmetric 0 and 2)::int"));
+    let within =
+        |inner: &str| (0..12).fold(inner.to_string(), |inner, _| format!("({inner}::int between symmetric 0 and 2)"));
+    let tables: Vec<String> = (0..300).map(|i| format!("pg_class c{i}")).collect();
     for (text, wanted) in [
         (format!("select count(*) from (select 1 id) t group by cube({})", listed(12)), "00000"),
         (format!("select count(*) from (select 1 id) t group by rollup({})", listed(200)), "00000"),
         (format!("select a from {doubled} where a > 0"), "00000"),
         (format!("select {either}"), "54001"),
+        (format!("select {}", within(&format!("('{}' between symmetric 'a' and 'b')", "x".repeat(100_000)))), "54001"),
+        (format!("select {}", within(&format!("(select 1 from {} limit 0)", tables.join(", ")))), "54001"),
     ] {
         let (state, peak) = peak_bytes(|| state_of(&mut s, &text));
         assert_eq!(state, wanted, "{}", &text[..60]);

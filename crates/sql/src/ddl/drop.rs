@@ -33,7 +33,8 @@ impl Run<'_> {
         }
         let together: Vec<Oid> = going.iter().map(id_of).collect();
         for relation in &going {
-            work::step(NAME_UNITS)?;
+            // What depends on it is looked for among all.
+            work::step(NAME_UNITS + going.len())?;
             self.drop_relation(relation, cascade, &together)?;
         }
         Ok(match kind {
@@ -290,7 +291,8 @@ impl Run<'_> {
         let keyless = Table { has_primary_key: false, ..table.clone() };
         let context = self.plan_context_with(Relation::Table(keyless));
         for view in self.views_of(table.id) {
-            if self.view_works(&view, &context)? {
+            // One that works no more for another reason does not depend on it.
+            if self.view_works(&view, &context)? || !self.view_still_works(&view)? {
                 continue;
             }
             if !cascade {

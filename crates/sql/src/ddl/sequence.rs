@@ -156,8 +156,18 @@ impl Run<'_> {
         if let Some(owner) = &options.owned_by {
             self.set_owner(&mut changed, owner.as_ref())?;
         }
-        if let Some(restart) = options.restart {
-            let value = restart.unwrap_or(changed.start);
+        let next = match options.restart {
+            Some(restart) => restart.unwrap_or(changed.start),
+            None => self.statement.sequences.position(changed.id)?.0,
+        };
+        if next < changed.min {
+            return Err(invalid(format!("RESTART value ({next}) cannot be less than MINVALUE ({})", changed.min)));
+        }
+        if next > changed.max {
+            return Err(invalid(format!("RESTART value ({next}) cannot be greater than MAXVALUE ({})", changed.max)));
+        }
+        if options.restart.is_some() {
+            let value = next;
             let patience = self.statement.patience();
             self.db.numbers.set(self.db.kv.as_ref(), &patience, &changed, value, false)?;
         }

@@ -5,8 +5,9 @@ use super::{element, join_alias, tree};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OnConflictAction,
-    OnInsert, Query, Select, SelectItem, Statement, UpdateTableFromKind, Visit, VisitMut, Visitor, VisitorMut,
+    OnInsert, Query, Select, SelectItem, Statement, UpdateTableFromKind, VisitMut, VisitorMut,
 };
+use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
 /// Writes BETWEEN SYMMETRIC out: between the bounds in either order. Takes what marks an empty select list out of it. Makes calls of [`CALLS`].
@@ -27,31 +28,25 @@ fn or_break(done: Result<(), SqlError>) -> ControlFlow<SqlError> {
     }
 }
 
-/// Expressions that stand twice because of BETWEEN SYMMETRIC, in one statement, at most: one within another doubles what it is in.
-const TWICE_MAX: usize = 100_000;
+/// Bytes of text that stand twice because of BETWEEN SYMMETRIC, in one statement, at most: one within another doubles what it is in. A tree takes
+/// some hundred bytes for each.
+const TWICE_BYTES_MAX: usize = 200_000;
 
 #[derive(Default)]
 struct Mend {
-    /// Expressions that stand twice already.
+    /// Bytes of text that stand twice already.
     twice: usize,
 }
 
-/// Counts expressions, up to a bound.
+/// Counts the bytes of a text, up to a bound.
 struct Count {
     left: usize,
 }
 
-impl Visitor for Count {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Break(()),
-        }
+impl Write for Count {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.left = self.left.checked_sub(text.len()).ok_or(fmt::Error)?;
+        Ok(())
     }
 }
 
@@ -117,13 +112,14 @@ impl VisitorMut for Mend {
         if let Expr::Between { expr: value, negated, low, high } = expr
             && let Some(bound) = marked(low)
         {
-            let mut count = Count { left: TWICE_MAX - self.twice };
-            if [&**value, bound, &**high].iter().any(|part| part.visit(&mut count).is_break()) {
-                let message = "BETWEEN SYMMETRIC is too deep within itself: each is written out twice";
-                let hint = "Name what is compared in a subquery, or use least() and greatest().";
+            let mut count = Count { left: TWICE_BYTES_MAX - self.twice };
+            if write!(count, "{value}{bound}{high}").is_err() {
+                let message =
+                    "BETWEEN SYMMETRIC is too long, or too deep within itself: what it compares is written out twice";
+                let hint = "Pass long values as parameters, name what is compared in a subquery, or use least() and greatest().";
                 return ControlFlow::Break(SqlError::new(SqlState::TOO_COMPLEX, message).hint(hint));
             }
-            self.twice = TWICE_MAX - count.left;
+            self.twice = TWICE_BYTES_MAX - count.left;
             let between = |low: &Expr, high: &Expr| Expr::Between {
                 expr: value.clone(),
                 negated: *negated,

@@ -74,6 +74,23 @@ alter sequence turns2 increment by -2;
 select min_value, max_value, increment_by from pg_sequences where sequencename = 'turns2';
 -- 5|100|-2
 alter sequence turns2 as smallint;
+select data_type, min_value, max_value from pg_sequences where sequencename = 'turns2';
+-- smallint|5|100
+--- Nor does it change to bounds that leave out where it stands.
+create sequence stands;
+select nextval('stands') + nextval('stands') + nextval('stands');
+-- 6
+alter sequence stands maxvalue 2;
+-- ERROR 22023: RESTART value (3) cannot be greater than MAXVALUE (2)
+alter sequence stands minvalue 4;
+-- ERROR 22023: START value (1) cannot be less than MINVALUE (4)
+alter sequence stands restart with 0;
+-- ERROR 22023: RESTART value (0) cannot be less than MINVALUE (1)
+alter sequence stands maxvalue 3;
+create table drawn (id int generated always as identity);
+alter table drawn alter id restart with 40000;
+alter table drawn alter id type smallint;
+-- ERROR 22023: RESTART value (40000) cannot be greater than MAXVALUE (32767)
 create sequence turns3 as int;
 alter sequence turns3 as bigint;
 select data_type, min_value, max_value from pg_sequences where sequencename = 'turns3';
