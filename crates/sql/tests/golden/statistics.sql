@@ -611,3 +611,17 @@ EXPLAIN
 count:int8 | count:int8
 16200 | 200
 SELECT 1
+
+# A date beside a timestamp bounds it like a date: with a lower bound beside it a stretch, not a third of a half.
+CREATE TABLE days (id int PRIMARY KEY, d date);
+INSERT INTO days SELECT g, date '2000-01-01' + g FROM generate_series(1, 1000) g;
+ANALYZE days;
+EXPLAIN SELECT * FROM days WHERE d >= date '2000-03-01' AND d < date '2000-03-01' + interval '1 month';
+----
+CREATE TABLE
+INSERT 0 1000
+ANALYZE
+QUERY PLAN:text
+Seq Scan on days  (cost=0.00..1000.00 rows=31 width=0)
+  Filter: ((d >= '2000-03-01'::date) AND (d < '2000-04-01 00:00:00'::timestamp without time zone))
+EXPLAIN
