@@ -131,10 +131,7 @@ pub fn present_entry(key: Bytes, entry: Bytes) -> Result<(Bytes, Present), Bytes
 
 /// As [`present_entry`], of bytes that are lent: the user key, when it was committed, and the value; `None` where it is none.
 #[inline]
-pub fn lent_entry<'a>(
-    key: LentKey<'a>,
-    entry: &'a [u8],
-) -> Option<(LentKey<'a>, Timestamp, Option<&'a [u8]>)> {
+pub fn lent_entry<'a>(key: LentKey<'a>, entry: &'a [u8]) -> Option<(LentKey<'a>, Timestamp, Option<&'a [u8]>)> {
     let (DATA, key) = key.split_first()? else { return None };
     let (&kind, rest) = entry.split_first()?;
     let (ts, value) = rest.split_first_chunk::<8>()?;

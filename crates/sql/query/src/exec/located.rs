@@ -123,7 +123,9 @@ fn rows(
         if rows.is_empty() {
             return Ok(());
         }
-        let key = |values: &Row| if let Some(Value::Bytea(key)) = values.first() { Some(Bytes::copy_from_slice(key)) } else { None };
+        let key = |values: &Row| {
+            if let Some(Value::Bytea(key)) = values.first() { Some(Bytes::copy_from_slice(key)) } else { None }
+        };
         super::ahead::reads(rows.iter().filter_map(key), context.reads())?;
         for mut values in rows {
             // An outer join may put NULLs in the place of a row.

@@ -463,10 +463,7 @@ impl Rows {
         while let Some(ready) = &mut self.ready {
             let Some(mut row) = ready.next()? else { return Ok(None) };
             if !self.select.locks.is_empty() && row.len() > self.select.width {
-                let found: Vec<Bytes> = row
-                    .drain(self.select.width..)
-                    .filter_map(|value| key_of(&value))
-                    .collect();
+                let found: Vec<Bytes> = row.drain(self.select.width..).filter_map(|value| key_of(&value)).collect();
                 if !lock_rows(&self.select, &found, &mut row, &self.context)? {
                     continue;
                 }

@@ -64,7 +64,10 @@ impl KeyBits {
     pub(super) fn holds(&self, number: i64) -> bool {
         // What is below is far above.
         let at = number.wrapping_sub(self.low) as u64;
-        usize::try_from(at / 64).ok().and_then(|word| self.bits.get(word)).is_some_and(|word| word >> (at % 64) & 1 == 1)
+        usize::try_from(at / 64)
+            .ok()
+            .and_then(|word| self.bits.get(word))
+            .is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
     /// What it takes.

@@ -261,9 +261,7 @@ fn advance(
             }
         }
         let passes = tested.filter.passes(stored).and_then(|passes| {
-            Ok(passes
-                && let_in_stored(filters, stored, room)?
-                && key.as_mut().map_or(Ok(true), |key| key(stored))?)
+            Ok(passes && let_in_stored(filters, stored, room)? && key.as_mut().map_or(Ok(true), |key| key(stored))?)
         });
         match passes {
             Ok(false) if left_out + 1 < left_max => {
