@@ -272,11 +272,11 @@ fn keys_are_asked_for_first_unless_a_condition_must_see_each_row() {
     let mut sessions = both(&setup.map(str::to_owned));
     for query in [
         // By the key of its own join, and by that of a join above it.
-        "SELECT count(*) FROM few f JOIN big b ON b.p = f.p AND CONDITION",
-        "SELECT count(*) FROM big b JOIN other x ON x.id = b.o AND CONDITION JOIN few f ON f.p = b.p",
+        "SELECT b.id, f.q FROM few f JOIN big b ON b.p = f.p AND CONDITION ORDER BY 1",
+        "SELECT b.id, f.q FROM big b JOIN other x ON x.id = b.o AND CONDITION JOIN few f ON f.p = b.p ORDER BY 1",
     ] {
         let plain = query.replace("CONDITION", "b.o % 5 > 0 AND b.o NOT IN (SELECT q FROM other WHERE q < 3)");
-        let counting = query.replace("CONDITION", "b.o % 5 > 0 AND nextval('seen') > 0");
+        let counting = query.replace("CONDITION", "b.o % 5 > 0 AND b.id + nextval('seen') > 0");
         let [with, without] = sessions.each_mut().map(|session| {
             run(session, "SELECT setval('seen', 1)");
             let rows = [run(session, &plain), run(session, &counting)];
