@@ -12,10 +12,13 @@
 mod blocks;
 mod entries;
 pub mod fjall;
+mod lent;
 mod levels;
 pub mod memory;
 mod merges;
 mod runs;
+
+pub use lent::LentKey;
 
 use crate::StoreError;
 use crate::disk::Room;
@@ -35,7 +38,7 @@ pub type Change = (Bytes, Option<Bytes>);
 pub type Visit<'a> = dyn FnMut(Bytes, Bytes) -> ControlFlow<()> + 'a;
 
 /// What a sweep calls for each entry, which it lends: `Break` ends it. It must not call the engine.
-pub type Lend<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+pub type Lend<'a> = dyn FnMut(LentKey<'_>, &[u8]) -> ControlFlow<()> + 'a;
 
 /// One of the two maps. Their entries: [`crate::keys`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +68,7 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// As [`Engine::scan`].
     fn sweep(&self, tree: Tree, from: &[u8], to: &[u8], visit: &mut Lend<'_>) -> Result<(), StoreError> {
-        self.scan(tree, from, to, false, &mut |key, value| visit(&key, &value))
+        self.scan(tree, from, to, false, &mut |key, value| visit(key[..].into(), &value))
     }
 
     /// Applies all changes of a tree or none; they are about `bytes` large. Keys must come in strictly ascending order.

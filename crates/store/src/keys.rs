@@ -13,6 +13,7 @@
 //! The engine orders bytes. In the past a user key is escaped (`00` becomes `00 ff`) and closed with `00 01`, so that no key is cut
 //! short by another one's timestamp; the present needs none of this.
 
+use crate::engine::LentKey;
 use crate::versions::Thresholds;
 use bytes::{Buf, BufMut, Bytes};
 use clock::Timestamp;
@@ -129,8 +130,9 @@ pub fn present_entry(key: Bytes, entry: Bytes) -> Result<(Bytes, Present), Bytes
 }
 
 /// As [`present_entry`], of bytes that are lent: the user key, when it was committed, and the value; `None` where it is none.
-pub fn lent_entry<'a>(key: &'a [u8], entry: &'a [u8]) -> Option<(&'a [u8], Timestamp, Option<&'a [u8]>)> {
-    let (&DATA, key) = key.split_first()? else { return None };
+#[inline]
+pub fn lent_entry<'a>(key: LentKey<'a>, entry: &'a [u8]) -> Option<(LentKey<'a>, Timestamp, Option<&'a [u8]>)> {
+    let (DATA, key) = key.split_first()? else { return None };
     let (&kind, rest) = entry.split_first()?;
     let (ts, value) = rest.split_first_chunk::<8>()?;
     let ts = Timestamp::from_u64(u64::from_be_bytes(*ts));
@@ -322,7 +324,8 @@ mod tests {
             let entry = Present::encode(ts, value.as_deref());
             prop_assert_eq!(is_grave_below(&entry, ts), value.is_none());
             prop_assert!(ts == Timestamp::MIN || !is_grave_below(&entry, ts.prev()));
-            prop_assert_eq!(lent_entry(&pa, &entry), Some((&a[..], ts, value.as_deref())));
+            let lent = lent_entry(pa[..].into(), &entry).map(|(key, ts, value)| (key.to_vec(), ts, value));
+            prop_assert_eq!(lent, Some((a.to_vec(), ts, value.as_deref())));
             prop_assert_eq!(Present::decode(entry), Some(Present { ts, value: value.map(Bytes::from) }));
         }
 

@@ -39,8 +39,8 @@ fn scanned(engine: &FjallEngine, from: u16, to: u16, reverse: bool, most: usize)
 
 fn swept(engine: &FjallEngine, from: u16, to: u16, most: usize) -> Vec<(Bytes, Bytes)> {
     let mut found = Vec::new();
-    let visit = &mut |key: &[u8], value: &[u8]| {
-        found.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
+    let visit = &mut |key: store::engine::LentKey<'_>, value: &[u8]| {
+        found.push((Bytes::from(key.to_vec()), Bytes::copy_from_slice(value)));
         if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     engine.sweep(Tree::Present, &key(from), &key(to), visit).unwrap();

@@ -256,6 +256,37 @@ fn volatile_right_sides_run_for_each_row() {
     assert_eq!(with, without);
 }
 
+/// A scan asks for a row's key before conditions that are computed, but not before one that must see each row.
+#[test]
+fn keys_are_asked_for_first_unless_a_condition_must_see_each_row() {
+    let setup = [
+        "CREATE SEQUENCE seen",
+        "CREATE TABLE big (id int PRIMARY KEY, o int, p int)",
+        "CREATE TABLE other (id int PRIMARY KEY, q int)",
+        "CREATE TABLE few (p int, q int)",
+        "INSERT INTO big SELECT i, i % 2500, i % 3001 FROM generate_series(1, 5000) i",
+        "INSERT INTO other SELECT i, i % 7 FROM generate_series(1, 2500) i",
+        "INSERT INTO few VALUES (100, 3), (200, 1), (NULL, 2)",
+        "ANALYZE",
+    ];
+    let mut sessions = both(&setup.map(str::to_owned));
+    for query in [
+        // By the key of its own join, and by that of a join above it.
+        "SELECT b.id, f.q FROM few f JOIN big b ON b.p = f.p AND CONDITION ORDER BY 1",
+        "SELECT b.id, f.q FROM big b JOIN other x ON x.id = b.o AND CONDITION JOIN few f ON f.p = b.p ORDER BY 1",
+    ] {
+        let plain = query.replace("CONDITION", "b.o % 5 > 0 AND b.o NOT IN (SELECT q FROM other WHERE q < 3)");
+        let counting = query.replace("CONDITION", "b.o % 5 > 0 AND b.id + nextval('seen') > 0");
+        let [with, without] = sessions.each_mut().map(|session| {
+            run(session, "SELECT setval('seen', 1)");
+            let rows = [run(session, &plain), run(session, &counting)];
+            (rows, run(session, "SELECT last_value FROM seen"))
+        });
+        assert_eq!(with, without, "{query}");
+        assert_eq!(with.1, ["4001"], "{query}: of 5000 rows a fifth fails before");
+    }
+}
+
 /// Keys that are taken from stored bytes, also of rows that are older than the column, against keys that are computed.
 #[test]
 fn keys_of_bytes_are_keys_of_values() {

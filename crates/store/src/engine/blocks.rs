@@ -3,7 +3,7 @@
 //! Problem: of what a scan of many rows cost, 40 % was fjall's hand-over of each entry: an allocation for its key, which is stored without what
 //! it shares with the one before, two counts of holders for its slices of the block, and a move through four iterators. Who counts or sums
 //! keeps none of it. And of what it cost to look a few rows up, most was to make these iterators. Idea: in a block it is kept where the next entry
-//! lies, and no more; the key of the entry that is looked at is put together in one buffer, its value is lent where it lies.
+//! lies, and no more; the key of the entry that is looked at is lent in the two parts that it has there, its value where it lies.
 //!
 //! The table's index leads to blocks by fjall's own readers, to few at first; the places in a block come from [`entries`], or where that does not understand it from
 //! fjall's own reader again. Blocks that the cache does not hold are read several at a time, as they lie one behind the other, once a stretch is longer than those looked up
@@ -12,7 +12,7 @@
 //! Invariants: those of [`super::runs`]. Forwards only.
 
 use super::entries::{Item, Next, Place};
-use super::{Lend, Visit};
+use super::{Lend, LentKey, Visit};
 use bytes::Bytes;
 use fjall::{AbstractTree, LsmError};
 use lsm_tree::descriptor_table::DescriptorTable;
@@ -206,8 +206,14 @@ struct Run<'a> {
     /// Entries of the block that are left, if they are listed by the library's reader.
     listed: Option<std::vec::IntoIter<Item>>,
     item: Option<Item>,
+    /// The entry before it, if that is of the same block; else its key stands in `last`.
+    before: Option<Item>,
+    last: Vec<u8>,
     /// Added to the numbers of the table's entries.
     base: SeqNo,
+    /// The table may hold keys from `far` on.
+    crosses: bool,
+    /// The key of the entry in one piece, for who compares runs: see [`Run::join_key`].
     key: Vec<u8>,
 }
 
@@ -223,13 +229,43 @@ impl<'a> Run<'a> {
             place: Place::default(),
             listed: None,
             item: None,
+            before: None,
+            last: Vec::new(),
             base: 0,
+            crosses: false,
             key: Vec::new(),
         }
     }
 
     fn number(&self) -> SeqNo {
         self.item.map_or(0, |item| item.number) + self.base
+    }
+
+    fn key_of(&self, item: Item) -> LentKey<'_> {
+        let bytes = self.block.as_ref().map_or(&[][..], |block| &block.inner.data);
+        LentKey::new(part(bytes, item.shared), part(bytes, item.rest))
+    }
+
+    #[inline]
+    fn key(&self) -> LentKey<'_> {
+        self.item.map_or_else(|| [][..].into(), |item| self.key_of(item))
+    }
+
+    /// Puts the key together.
+    fn join_key(&mut self) {
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        self.key().write(&mut key);
+        self.key = key;
+    }
+
+    /// Whether the entry has the key of the one before it.
+    #[inline]
+    fn repeats(&self) -> bool {
+        match self.before {
+            Some(before) => self.key().same(&self.key_of(before)),
+            None => self.key().order(&self.last).is_eq(),
+        }
     }
 
     fn value(&self) -> Option<&[u8]> {
@@ -252,6 +288,7 @@ impl<'a> Run<'a> {
             let Some(block) = block else {
                 let Some(table) = self.tables.next() else { return Ok(false) };
                 self.base = table.global_seqno();
+                self.crosses = self.far.is_some_and(|far| table.metadata.key_range.max()[..] >= *far);
                 self.reader = Some(Reader::new(self.origin, table));
                 continue;
             };
@@ -295,39 +332,46 @@ impl<'a> Run<'a> {
     /// Moves to the first entry at or above `from`; `false`: there is none.
     fn begin(&mut self) -> Result<bool, LsmError> {
         let mut here = self.step()?;
-        while here && self.key[..] < *self.from {
+        while here && self.key().order(self.from).is_lt() {
             here = self.step()?;
         }
         Ok(here)
     }
 
-    /// Moves to the next entry, and puts its key together; `false` at the end.
+    /// Moves to the next entry; `false` at the end.
     #[inline]
     fn step(&mut self) -> Result<bool, LsmError> {
+        self.before = self.item;
         let item = loop {
             if let Some(item) = self.next_here() {
                 break item;
             }
+            self.leave();
             if !self.load()? {
                 self.item = None;
                 return Ok(false);
             }
         };
         self.item = Some(item);
-        let Run { block, key, .. } = self;
-        if let Some(block) = block {
-            key.clear();
-            key.extend_from_slice(part(&block.inner.data, item.shared));
-            key.extend_from_slice(part(&block.inner.data, item.rest));
+        Ok(!self.crosses || self.far.is_none_or(|far| self.key_of(item).order(far).is_lt()))
+    }
+
+    /// The block is at its end: what is asked of its last entry is kept.
+    #[cold]
+    fn leave(&mut self) {
+        if let Some(before) = self.before.take() {
+            let mut last = std::mem::take(&mut self.last);
+            last.clear();
+            self.key_of(before).write(&mut last);
+            self.last = last;
         }
-        Ok(self.far.is_none_or(|far| self.key[..] < *far))
     }
 }
 
 /// Lends the entries with `from <= key < to` in order, until the visitor breaks.
 pub(super) fn sweep(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mut Lend<'_>) -> Result<(), LsmError> {
     each(tree, from, to, |run| match run.value() {
-        Some(value) => visit(&run.key, value),
+        Some(value) => visit(run.key(), value),
         None => ControlFlow::Continue(()),
     })
 }
@@ -335,7 +379,7 @@ pub(super) fn sweep(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mu
 /// Gives the entries with `from <= key < to` in order, until the visitor breaks.
 pub(super) fn scan(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), LsmError> {
     each(tree, from, to, |run| match run.kept_value() {
-        Some(value) => visit(Bytes::copy_from_slice(&run.key), value),
+        Some(value) => visit(Bytes::from(run.key().to_vec()), value),
         None => ControlFlow::Continue(()),
     })
 }
@@ -363,6 +407,7 @@ fn each(
     if let [run] = runs.as_mut_slice() {
         return alone(run, visit);
     }
+    runs.iter_mut().for_each(Run::join_key);
     // What was visited last hides what has its key and a lesser number, in its own table, too.
     let (mut last, mut begun) = (Vec::new(), false);
     while let Some(at) = first(&runs) {
@@ -374,8 +419,9 @@ fn each(
             begun = true;
             std::mem::swap(&mut last, &mut run.key);
         }
-        if !run.step()? {
-            runs.remove(at);
+        match run.step()? {
+            true => run.join_key(),
+            false => drop(runs.remove(at)),
         }
     }
     Ok(())
@@ -383,18 +429,16 @@ fn each(
 
 /// Stands at what is left of the only run.
 fn alone(run: &mut Run<'_>, mut visit: impl FnMut(&Run<'_>) -> ControlFlow<()>) -> Result<(), LsmError> {
-    let mut last = Vec::new();
     loop {
         if visit(run).is_break() {
             return Ok(());
         }
-        std::mem::swap(&mut last, &mut run.key);
         // What has the same key and a lesser number is hidden.
         loop {
             if !run.step()? {
                 return Ok(());
             }
-            if run.key != last {
+            if !run.repeats() {
                 break;
             }
         }

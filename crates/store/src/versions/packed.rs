@@ -1,5 +1,6 @@
 //! Rows of a chunk in one allocation: keys and values one behind the other, and where each lies.
 
+use crate::engine::LentKey;
 use std::cmp::Ordering;
 
 /// Where a value begins, of a key that has none.
@@ -43,8 +44,13 @@ impl Packed {
     }
 
     pub fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
+        self.push_lent(key.into(), value);
+    }
+
+    #[inline]
+    pub fn push_lent(&mut self, key: LentKey<'_>, value: Option<&[u8]>) {
         let from = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(key);
+        key.write(&mut self.bytes);
         let middle = self.bytes.len() as u32;
         let [value, end] = match value {
             None => DEAD,

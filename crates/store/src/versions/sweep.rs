@@ -12,7 +12,7 @@ use super::overlay::Sight;
 use super::packed::Packed;
 use super::scan::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, CHUNK_STEPS_MAX, LARGE_GARBAGE, after};
 use super::{Span, Version, Versions, damaged_key};
-use crate::engine::Tree;
+use crate::engine::{LentKey, Tree};
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -86,7 +86,7 @@ impl<E: Engine> Versions<E> {
         let (bytes, places, end, passed, left_out) = if self.engine_may_hold_some(&looked_at)? {
             let mut packing = Packing::new(memory, snapshot, limit, pick);
             self.pack(&looked_at, &mut packing)?;
-            let end = packing.end.take().map(|last| after(&last)).or(horizon);
+            let end = packing.end.take().or(horizon);
             let (passed, left_out) = (seen + packing.steps, packing.left_out);
             let (bytes, places) = packing.rows(|key, ts| {
                 let past = self.past_at(key, snapshot, ts)?;
@@ -119,7 +119,7 @@ impl<E: Engine> Versions<E> {
         self.engine.sweep(Tree::Present, &from, &to, &mut |key, entry| match keys::lent_entry(key, entry) {
             Some((key, ts, value)) => packing.meet(key, ts, value),
             None => {
-                damaged = Some(damaged_key(key));
+                damaged = Some(damaged_key(&key.to_vec()));
                 ControlFlow::Break(())
             }
         })?;
@@ -140,9 +140,7 @@ struct Packing<'p, 'f> {
     newer: Vec<(usize, Timestamp)>,
     /// Entries of the engine that were met.
     steps: usize,
-    /// The last key that was met, if it gave no row.
-    skipped: Vec<u8>,
-    /// The last key, where the chunk ended early.
+    /// The first key that was not taken, where the chunk ended early: it holds all below.
     end: Option<Bytes>,
     pick: Option<&'p mut Pick<'f>>,
     left_out: usize,
@@ -162,7 +160,6 @@ impl<'p, 'f> Packing<'p, 'f> {
             rows: Packed { bytes: Vec::with_capacity(limit * ROW_BYTES), places: Vec::with_capacity(limit) },
             newer: Vec::new(),
             steps: 0,
-            skipped: Vec::new(),
             end: None,
             pick,
             left_out: 0,
@@ -173,7 +170,7 @@ impl<'p, 'f> Packing<'p, 'f> {
 
     /// Takes a row in, or a key that gives none.
     #[inline]
-    fn put(&mut self, key: &[u8], mut value: Option<&[u8]>) {
+    fn put(&mut self, key: LentKey<'_>, mut value: Option<&[u8]>) {
         if let (Some(bytes), Some(pick)) = (value, &mut self.pick) {
             match pick(bytes) {
                 ControlFlow::Continue(true) => {}
@@ -185,56 +182,70 @@ impl<'p, 'f> Packing<'p, 'f> {
                 ControlFlow::Break(()) => self.ends = true,
             }
         }
-        put(&mut self.rows, &mut self.skipped, key, value);
+        if value.is_some() {
+            self.rows.push_lent(key, value);
+        }
     }
 
-    /// Whether there is no room for another key; then it ends with the last one.
-    fn is_full(&mut self) -> bool {
-        let rows = &self.rows;
-        let full = self.ends
-            || rows.len() >= self.limit
-            || rows.bytes.len() + self.left_out_bytes >= CHUNK_BYTES_MAX
-            || self.steps >= CHUNK_STEPS_MAX;
-        if full {
-            let last = if self.skipped.is_empty() { rows.last_key() } else { Some(&self.skipped[..]) };
-            self.end = last.map(Bytes::copy_from_slice);
-        }
-        full
+    /// Whether there is no room for another key.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.ends
+            || self.rows.len() >= self.limit
+            || self.rows.bytes.len() + self.left_out_bytes >= CHUNK_BYTES_MAX
+            || self.steps >= CHUNK_STEPS_MAX
     }
 
     /// Takes what memory has next.
     fn take(&mut self) {
         let memory = std::mem::take(&mut self.memory);
         if let Some((key, value)) = memory.entry(self.met) {
-            self.put(key, value);
+            self.put(key.into(), value);
         }
         self.memory = memory;
         self.met += 1;
     }
 
-    /// Meets the next entry of the engine.
-    fn meet(&mut self, key: &[u8], ts: Timestamp, value: Option<&[u8]>) -> ControlFlow<()> {
+    /// Takes what memory has below a key of the engine, and at it; whether the key's entry is to be taken, too. `None`: it is full.
+    fn take_up_to(&mut self, key: LentKey<'_>) -> Option<bool> {
         while let Some(seen) = self.memory.key(self.met) {
-            let order = seen.cmp(key);
-            if order.is_gt() {
+            let order = key.order(seen);
+            if order.is_lt() {
                 break;
             }
             if self.is_full() {
-                return ControlFlow::Break(());
+                self.end = Some(Bytes::copy_from_slice(seen));
+                return None;
             }
             self.take();
             if order.is_eq() {
-                self.steps += 1;
-                return ControlFlow::Continue(());
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// Meets the next entry of the engine.
+    #[inline]
+    fn meet(&mut self, key: LentKey<'_>, ts: Timestamp, value: Option<&[u8]>) -> ControlFlow<()> {
+        if self.met < self.memory.len() {
+            match self.take_up_to(key) {
+                None => return ControlFlow::Break(()),
+                Some(false) => {
+                    self.steps += 1;
+                    return ControlFlow::Continue(());
+                }
+                Some(true) => {}
             }
         }
         if self.is_full() {
+            self.end = Some(Bytes::from(key.to_vec()));
             return ControlFlow::Break(());
         }
         self.steps += 1;
         if ts > self.snapshot {
             self.newer.push((self.rows.len(), ts));
-            put(&mut self.rows, &mut self.skipped, key, Some(&[]));
+            self.rows.push_lent(key, Some(&[]));
         } else {
             self.put(key, value);
         }
@@ -243,8 +254,14 @@ impl<'p, 'f> Packing<'p, 'f> {
 
     /// The engine has no more: takes what is left in memory.
     fn rest_of_memory(&mut self) {
-        while self.end.is_none() && self.met < self.memory.len() && !self.is_full() {
-            self.take();
+        while self.end.is_none()
+            && let Some(next) = self.memory.key(self.met)
+        {
+            if self.is_full() {
+                self.end = Some(Bytes::copy_from_slice(next));
+            } else {
+                self.take();
+            }
         }
     }
 
@@ -275,14 +292,5 @@ impl<'p, 'f> Packing<'p, 'f> {
             });
         }
         Ok((bytes, places))
-    }
-}
-
-/// A row, or a key that gave none.
-fn put(rows: &mut Packed, skipped: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
-    skipped.clear();
-    match value {
-        Some(_) => rows.push(key, value),
-        None => skipped.extend_from_slice(key),
     }
 }

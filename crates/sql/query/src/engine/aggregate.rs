@@ -32,21 +32,22 @@ pub(super) struct AggregateCall {
     pub(super) keys: Vec<usize>,
 }
 
-/// A running aggregate. Groups may be many, and most are counted.
+/// A running aggregate. Groups may be many, and most are counted or summed.
 #[derive(Clone, Debug)]
 pub(super) enum Accumulator {
     Count(i64),
+    /// A sum or an average.
+    Total(Total),
     Other(Box<Running>),
 }
 
-/// One that is no count.
+/// One that is neither.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     function: Function,
     argument: SqlType,
     result: SqlType,
     count: i64,
-    total: Total,
     bits: i64,
     /// Of variances only: it is large, and groups may be many.
     spread: Option<Box<Spread>>,
@@ -79,20 +80,24 @@ impl AggregateCall {
 
     /// What its state takes beside the [`Accumulator`] from the start, bytes.
     pub(super) fn state_bytes(&self) -> usize {
-        if self.function == Function::Count { 0 } else { size_of::<Running>() }
+        match self.function {
+            Function::Count | Function::Sum | Function::Avg => 0,
+            _ => size_of::<Running>(),
+        }
     }
 
     /// Starts.
     pub(super) fn start(&self) -> Accumulator {
-        if self.function == Function::Count {
-            return Accumulator::Count(0);
+        match self.function {
+            Function::Count => return Accumulator::Count(0),
+            Function::Sum | Function::Avg => return Accumulator::Total(Total::default()),
+            _ => {}
         }
         Accumulator::Other(Box::new(Running {
             function: self.function,
             argument: self.args.first().map_or(SqlType::Unknown, |arg| arg.ty.clone()),
             result: self.ty.clone(),
             count: 0,
-            total: Total::default(),
             bits: 0,
             spread: None,
             regression: None,
@@ -124,6 +129,10 @@ impl Accumulator {
     pub(super) fn add(&mut self, args: &[Value]) -> Result<(), SqlError> {
         match self {
             Accumulator::Count(count) => *count += i64::from(!args.first().is_some_and(Value::is_null)),
+            Accumulator::Total(total) => match args.first() {
+                Some(Value::Null) | None => {}
+                Some(value) => total.add(value)?,
+            },
             Accumulator::Other(running) => running.add(args)?,
         }
         Ok(())
@@ -132,7 +141,7 @@ impl Accumulator {
     /// About what it holds and shows of what it was given, bytes.
     pub(super) fn held_bytes(&self) -> usize {
         match self {
-            Accumulator::Count(_) => 0,
+            Accumulator::Count(_) | Accumulator::Total(_) => 0,
             Accumulator::Other(running) => running.text.len() + running.values.len() * size_of::<Value>(),
         }
     }
@@ -146,7 +155,7 @@ impl Accumulator {
     #[inline]
     pub(super) fn take_grown(&mut self) -> usize {
         match self {
-            Accumulator::Count(_) => 0,
+            Accumulator::Count(_) | Accumulator::Total(_) => 0,
             Accumulator::Other(running) => std::mem::take(&mut running.unpaid_bytes),
         }
     }
@@ -154,15 +163,20 @@ impl Accumulator {
     /// What the elements say of which it makes an array, bytes.
     pub(super) fn element_bytes(&self) -> usize {
         match self {
-            Accumulator::Count(_) => 0,
+            Accumulator::Count(_) | Accumulator::Total(_) => 0,
             Accumulator::Other(running) => running.value_bytes,
         }
     }
 
-    /// The result.
-    pub(super) fn finish(self, context: &StatementContext) -> Result<Value, SqlError> {
+    /// The result of its call.
+    pub(super) fn finish(self, call: &AggregateCall, context: &StatementContext) -> Result<Value, SqlError> {
         match self {
             Accumulator::Count(count) => Ok(Value::Int8(count)),
+            Accumulator::Total(total) if total.is_empty() => Ok(Value::Null),
+            Accumulator::Total(total) => {
+                let of = call.args.first().map_or(&SqlType::Unknown, |arg| &arg.ty);
+                if call.function == Function::Avg { total.average(of) } else { total.sum(of) }
+            }
             Accumulator::Other(running) => running.finish(context),
         }
     }
@@ -185,9 +199,9 @@ impl Running {
         }
         self.count += 1;
         match self.function {
-            Function::Count | Function::Grouping | Function::Regression(_) => {}
+            // Counts and totals are none of these.
+            Function::Count | Function::Sum | Function::Avg | Function::Grouping | Function::Regression(_) => {}
             Function::Counts => self.bits = self.bits.saturating_add(value.as_i64().unwrap_or(0)),
-            Function::Sum | Function::Avg => self.total.add(value)?,
             Function::Min | Function::BoolAnd => self.replace_if(value, |order| order.is_lt()),
             Function::Max | Function::BoolOr => self.replace_if(value, |order| order.is_gt()),
             Function::AnyValue => self.replace_if(value, |_| false),
@@ -267,8 +281,6 @@ impl Running {
             return Ok(Value::Null);
         }
         Ok(match self.function {
-            Function::Sum => self.total.sum(&self.argument)?,
-            Function::Avg => self.total.average(&self.argument)?,
             Function::BitAnd | Function::BitOr | Function::BitXor => match self.result {
                 SqlType::Int2 => Value::Int2(self.bits as i16),
                 SqlType::Int4 => Value::Int4(self.bits as i32),

@@ -465,7 +465,7 @@ impl Probe {
         let step = match integers(rows, ties) {
             Some(ids) => {
                 let ends = |stored: &[u8]| -> Result<bool, SqlError> {
-                    let is_whole = write_integers(&ids, stored, &mut key)?;
+                    let is_whole = write_integers(&ids, None, stored, &mut key)?;
                     take(&key, is_whole)
                 };
                 rows.step_by(&mut most, ends, &mut beyond)?

@@ -130,7 +130,17 @@ impl Scalar {
 
     /// The columns of the row that it reads; `None`: a step may read any.
     pub(super) fn columns(&self) -> Option<Vec<usize>> {
-        self.steps.is_empty().then(|| self.expr.columns())
+        let mut columns = self.expr.columns();
+        for step in &self.steps {
+            // What is asked of a quantified subquery's rows may read the row, too.
+            if matches!(step, Step::Quantified { .. }) || step.plan().is_some_and(|plan| plan.correlated) {
+                return None;
+            }
+            columns.extend(step.parts().into_iter().flat_map(Expr::columns));
+        }
+        // Behind the row stand steps.
+        columns.retain(|column| *column < self.width);
+        Some(columns)
     }
 
     /// Which column of the row it is, if it is nothing else.

@@ -157,6 +157,8 @@ struct State {
     /// Keys still to read, last first.
     keys: Vec<Keys>,
     rest: Option<Span>,
+    /// Few rows are looked at in their bytes, too.
+    sweeps_few: bool,
     rows: Rows,
     chunk: usize,
     matched: bool,
@@ -194,6 +196,10 @@ impl Default for Found {
 }
 
 impl State {
+    /// It is at its end.
+    fn clear(&mut self) {
+        *self = State { sweeps_few: self.sweeps_few, ..State::default() };
+    }
     fn part(&self, from: u32, to: u32) -> &[u8] {
         let Rows::Together(bytes, _) = &self.rows else { return &[] };
         bytes.get(from as usize..to as usize).unwrap_or_default()
@@ -245,6 +251,11 @@ impl Cursor {
     pub(crate) fn locks_ahead(mut self) -> Self {
         self.locks_ahead = true;
         self
+    }
+
+    /// Looks at few rows in the bytes of their chunk, too, as long as that can be had: for who reads many short spans one after the other.
+    pub(crate) fn sweep_few(&mut self) {
+        self.states.iter_mut().for_each(|state| state.sweeps_few = true);
     }
 
     /// Leaves decoding to the caller, for rows of one table under no condition; `false`: there is one.
@@ -394,7 +405,7 @@ impl Cursor {
                 self.open -= 1;
                 if self.open == 0 {
                     // A cursor that is asked again stays at its end.
-                    self.states[0] = State::default();
+                    self.states[0].clear();
                     self.open = 1;
                     return Ok(false);
                 }
@@ -447,7 +458,7 @@ impl Cursor {
     pub(super) fn step_first(&mut self) -> Result<bool, SqlError> {
         let found = self.step(0)?;
         if !found {
-            self.states[0] = State::default();
+            self.states[0].clear();
         }
         Ok(found)
     }
@@ -558,15 +569,17 @@ fn fetch(
             context.check()?;
             let limit = state.chunk;
             state.chunk = (state.chunk * CHUNK_GROWTH).min(CHUNK_ROWS_MAX);
-            if limit >= SWEPT_ROWS_MIN
-                && level.is_swept()
-                && let Some(Sweep { bytes, places, rest }) = context.reads().with(|txn| match pick.as_deref_mut() {
+            if (limit >= SWEPT_ROWS_MIN || state.sweeps_few) && level.is_swept() {
+                let swept = context.reads().with(|txn| match pick.as_deref_mut() {
                     Some(pick) => txn.sweep_picked(&span, limit, false, pick),
                     None => txn.sweep(&span, limit, false),
-                })?
-            {
-                (state.rows, state.rest) = (Rows::Together(bytes, places.into_iter()), rest);
-                continue;
+                })?;
+                if let Some(Sweep { bytes, places, rest }) = swept {
+                    (state.rows, state.rest) = (Rows::Together(bytes, places.into_iter()), rest);
+                    continue;
+                }
+                // In a hot span, or far away.
+                state.sweeps_few = false;
             }
             let request = ScanRequest { span, reverse: level.path.reverse, limit };
             let ScanChunk { rows, rest } = context.reads().with(|txn| match level.skips {

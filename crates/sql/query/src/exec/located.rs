@@ -123,12 +123,14 @@ fn rows(
         if rows.is_empty() {
             return Ok(());
         }
-        let key = |values: &Row| if let Some(Value::Bytea(key)) = values.first() { Some(key.clone()) } else { None };
+        let key = |values: &Row| {
+            if let Some(Value::Bytea(key)) = values.first() { Some(Bytes::copy_from_slice(key)) } else { None }
+        };
         super::ahead::reads(rows.iter().filter_map(key), context.reads())?;
         for mut values in rows {
             // An outer join may put NULLs in the place of a row.
             let Value::Bytea(key) = values.remove(0) else { continue };
-            f(key, values)?;
+            f(Bytes::copy_from_slice(&key), values)?;
         }
     }
 }

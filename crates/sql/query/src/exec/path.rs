@@ -132,6 +132,11 @@ impl Path {
         !self.reaches.iter().any(|reach| reach.prefix.is_empty())
     }
 
+    /// Whether it leads to one row at most, by a whole unique key.
+    pub(crate) fn is_point(&self, access: &TableAccess) -> bool {
+        matches!(self.reaches.as_slice(), [reach] if reach.is_point(access.index(self.index)))
+    }
+
     /// The keys to read, in the order to read them. Empty if no row can match.
     pub fn keys(&self, access: &TableAccess, row: &[Value], context: &StatementContext) -> Result<Vec<Keys>, SqlError> {
         let index = access.index(self.index);

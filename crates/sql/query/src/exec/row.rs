@@ -298,7 +298,7 @@ pub fn decode(ty: &SqlType, bytes: &[u8]) -> Result<Value, SqlError> {
         | SqlType::Unknown => Value::Text(text(bytes)?),
         SqlType::Json => Value::Json(text(bytes)?),
         SqlType::Jsonb => Value::Jsonb(text(bytes)?),
-        SqlType::Bytea => Value::Bytea(Bytes::copy_from_slice(bytes)),
+        SqlType::Bytea => Value::Bytea(bytes.into()),
         SqlType::Date => Value::Date(i32::from_le_bytes(fixed(bytes)?)),
         SqlType::Time(_) => Value::Time(i64::from_le_bytes(fixed(bytes)?)),
         SqlType::Timetz(_) => {

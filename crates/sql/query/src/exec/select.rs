@@ -273,7 +273,7 @@ impl Rows {
             room.clear();
             room.reserve(width + computed.len());
             room.extend_from_slice(cursor.row());
-            room.extend(found_rows(select, cursor).into_iter().map(Value::Bytea));
+            room.extend(found_rows(select, cursor).into_iter().map(|key| Value::Bytea(key[..].into())));
             for expr in &computed {
                 let key = evaluate::value(expr, &room, &self.context)?;
                 room.push(key);
@@ -399,8 +399,7 @@ impl Rows {
                 (Some(ready), _) => {
                     let Some(mut row) = ready.next()? else { break };
                     let behind = row.drain(select.width..);
-                    let found = behind.filter_map(|value| if let Value::Bytea(it) = value { Some(it) } else { None });
-                    let found = found.collect();
+                    let found = behind.filter_map(|value| key_of(&value)).collect();
                     (row, found)
                 }
                 (None, Some(cursor)) => {
@@ -464,10 +463,7 @@ impl Rows {
         while let Some(ready) = &mut self.ready {
             let Some(mut row) = ready.next()? else { return Ok(None) };
             if !self.select.locks.is_empty() && row.len() > self.select.width {
-                let found: Vec<Bytes> = row
-                    .drain(self.select.width..)
-                    .filter_map(|value| if let Value::Bytea(bytes) = value { Some(bytes) } else { None })
-                    .collect();
+                let found: Vec<Bytes> = row.drain(self.select.width..).filter_map(|value| key_of(&value)).collect();
                 if !lock_rows(&self.select, &found, &mut row, &self.context)? {
                     continue;
                 }
@@ -519,6 +515,11 @@ pub fn hash_key(row: &[Value], types: &[SqlType]) -> Vec<u8> {
         value.write_hash_key(ty, &mut out);
     }
     out
+}
+
+/// A key, or the bytes of a row, that stand behind a row.
+fn key_of(value: &Value) -> Option<Bytes> {
+    if let Value::Bytea(bytes) = value { Some(Bytes::copy_from_slice(bytes)) } else { None }
 }
 
 /// Key and bytes of the current row of each table to lock.

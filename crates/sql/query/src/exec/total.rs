@@ -7,27 +7,27 @@ use crate::types::{Decimal, Interval, Numeric, SqlType, Value, float_overflow};
 use crate::{SqlError, SqlState};
 
 /// The values of one type of number, or of intervals, so far. NULLs are not given to it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Total {
     count: i64,
-    integer: i128,
-    single: f32,
-    double: f64,
-    numeric: Numeric,
-    interval: Interval,
+    sum: Sum,
 }
 
-impl Default for Total {
-    fn default() -> Self {
-        Total {
-            count: 0,
-            integer: 0,
-            single: 0.0,
-            double: 0.0,
-            numeric: Numeric::from(0),
-            interval: Interval::default(),
-        }
-    }
+/// Groups may be many, so each has room for what is summed, and no more.
+#[derive(Clone, Debug, Default)]
+enum Sum {
+    #[default]
+    Nothing,
+    /// Halves of 128 bits, which need not stand at a multiple of 16.
+    Integer {
+        low: u64,
+        high: i64,
+    },
+    /// float4: as it is summed, and wider.
+    Single(f32, f64),
+    Double(f64),
+    Numeric(Numeric),
+    Interval(Interval),
 }
 
 impl Total {
@@ -35,24 +35,32 @@ impl Total {
     ///
     /// # Errors
     /// 22003, 22008 on overflow.
+    #[inline]
     pub fn add(&mut self, value: &Value) -> Result<(), SqlError> {
         self.count += 1;
-        match value {
-            Value::Float4(v) => {
-                self.single += v;
-                self.double += f64::from(*v);
-            }
-            Value::Float8(v) => {
-                let sum = self.double + v;
-                if sum.is_infinite() && v.is_finite() && self.double.is_finite() {
+        match (&mut self.sum, value) {
+            (Sum::Numeric(sum), Value::Numeric(v)) => sum.add_to(v)?,
+            (Sum::Double(sum), Value::Float8(v)) => {
+                let next = *sum + v;
+                if next.is_infinite() && v.is_finite() && sum.is_finite() {
                     return Err(float_overflow());
                 }
-                self.double = sum;
+                *sum = next;
             }
-            Value::Numeric(v) => self.numeric.add_to(v)?,
-            Value::Interval(v) => self.interval = self.interval.add(v)?,
-            other => match other.as_i64() {
-                Some(v) => self.integer += i128::from(v),
+            (Sum::Single(single, double), Value::Float4(v)) => {
+                *single += v;
+                *double += f64::from(*v);
+            }
+            (Sum::Interval(sum), Value::Interval(v)) => *sum = sum.add(v)?,
+            (_, Value::Numeric(v)) => self.sum = Sum::Numeric(v.clone()),
+            (_, Value::Float8(v)) => self.sum = Sum::Double(0.0 + v),
+            (_, Value::Float4(v)) => self.sum = Sum::Single(0.0 + v, 0.0 + f64::from(*v)),
+            (_, Value::Interval(v)) => self.sum = Sum::Interval(*v),
+            (_, other) => match other.as_i64() {
+                Some(v) => {
+                    let sum = self.integer() + i128::from(v);
+                    self.sum = Sum::Integer { low: sum as u64, high: (sum >> 64) as i64 };
+                }
                 None => {
                     return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a sum met a value that is no number"));
                 }
@@ -61,8 +69,40 @@ impl Total {
         Ok(())
     }
 
+    /// Whether it was given no value.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn integer(&self) -> i128 {
+        match &self.sum {
+            Sum::Integer { low, high } => i128::from(*high) << 64 | i128::from(*low),
+            _ => 0,
+        }
+    }
+
     fn exact(&self) -> Numeric {
-        Numeric::Finite(Decimal::from(self.integer))
+        Numeric::Finite(Decimal::from(self.integer()))
+    }
+
+    /// Of float8, and what is wider than float4.
+    fn double(&self) -> f64 {
+        match &self.sum {
+            Sum::Single(_, double) | Sum::Double(double) => *double,
+            _ => 0.0,
+        }
+    }
+
+    fn single(&self) -> f32 {
+        if let Sum::Single(single, _) = &self.sum { *single } else { 0.0 }
+    }
+
+    fn numeric(&self) -> Numeric {
+        if let Sum::Numeric(sum) = &self.sum { sum.clone() } else { Numeric::from(0) }
+    }
+
+    fn interval(&self) -> Interval {
+        if let Sum::Interval(sum) = &self.sum { *sum } else { Interval::default() }
     }
 
     /// The sum of values of a type.
@@ -72,16 +112,16 @@ impl Total {
     pub fn sum(&self, ty: &SqlType) -> Result<Value, SqlError> {
         Ok(match ty {
             SqlType::Int2 | SqlType::Int4 => Value::Int8(
-                i64::try_from(self.integer)
+                i64::try_from(self.integer())
                     .map_err(|_| SqlError::new(SqlState::OUT_OF_RANGE, "bigint out of range"))?,
             ),
             SqlType::Int8 => Value::Numeric(self.exact()),
             // 2^127 values of float4 do not overflow the float8 beside it: an infinite sum there was an infinite value.
-            SqlType::Float4 if self.single.is_infinite() && self.double.is_finite() => return Err(float_overflow()),
-            SqlType::Float4 => Value::Float4(self.single),
-            SqlType::Numeric(_) => Value::Numeric(self.numeric.clone()),
-            SqlType::Interval(_) => Value::Interval(self.interval),
-            _ => Value::Float8(self.double),
+            SqlType::Float4 if self.single().is_infinite() && self.double().is_finite() => return Err(float_overflow()),
+            SqlType::Float4 => Value::Float4(self.single()),
+            SqlType::Numeric(_) => Value::Numeric(self.numeric()),
+            SqlType::Interval(_) => Value::Interval(self.interval()),
+            _ => Value::Float8(self.double()),
         })
     }
 
@@ -95,9 +135,9 @@ impl Total {
             SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
                 Value::Numeric(self.exact().div(&Numeric::from(self.count))?)
             }
-            SqlType::Numeric(_) => Value::Numeric(self.numeric.div(&Numeric::from(self.count))?),
-            SqlType::Interval(_) => Value::Interval(self.interval.mul(1.0 / count)?),
-            _ => Value::Float8(self.double / count),
+            SqlType::Numeric(_) => Value::Numeric(self.numeric().div(&Numeric::from(self.count))?),
+            SqlType::Interval(_) => Value::Interval(self.interval().mul(1.0 / count)?),
+            _ => Value::Float8(self.double() / count),
         })
     }
 }

@@ -225,10 +225,11 @@ impl LockedRows {
     fn lock(&self, keys: &[Value], moved: &mut Option<Bytes>, context: &StatementContext) -> Result<bool, SqlError> {
         for lock in &self.locks {
             let Some(Value::Bytea(key)) = keys.get(lock.key) else { continue };
-            if context.is_written(key) {
+            let key = Bytes::copy_from_slice(key);
+            if context.is_written(&key) {
                 return Ok(false);
             }
-            if !Self::lock_one(lock, key, moved, context)? {
+            if !Self::lock_one(lock, &key, moved, context)? {
                 return Ok(false);
             }
         }
@@ -247,7 +248,7 @@ impl LockedRows {
             return Ok(());
         }
         let key = |row: &Row, lock: &RowLock| match row.get(self.fields.len() + lock.key) {
-            Some(Value::Bytea(key)) => Some(key.clone()),
+            Some(Value::Bytea(key)) => Some(Bytes::copy_from_slice(key)),
             _ => None,
         };
         // A row that another part of the statement has written is skipped, with all that it is joined with.

@@ -3,6 +3,7 @@
 //! Conditions are taken for independent of each other, but for those that bound one column from both sides. What is not known has the shares that
 //! PostgreSQL assumes: a third of the rows for a comparison.
 
+use crate::expr::function::MIDNIGHT;
 use crate::expr::{CompareOp, Expr};
 use crate::statistics::{ColumnStatistics, Key, UNKNOWN_SHARE};
 use crate::types::{SqlType, Value};
@@ -186,6 +187,8 @@ fn equal(left: &Expr, right: &Expr, of: Columns<'_, '_>) -> f64 {
 pub(crate) fn column_of<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, &'a SqlType)> {
     match expr {
         Expr::Cast { expr, .. } => column_of(expr, of),
+        // A date beside a timestamp.
+        Expr::Call { function, args, .. } if function.name == MIDNIGHT => column_of(args.first()?, of),
         Expr::Column { index, .. } => of(*index),
         _ => None,
     }

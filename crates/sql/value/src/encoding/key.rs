@@ -31,7 +31,6 @@
 use crate::types::{Array, Decimal, Interval, Numeric, SqlType, Value, ZonedTime, json::Json};
 use crate::{SqlError, SqlState};
 use bigdecimal::num_bigint::BigInt;
-use bytes::Bytes;
 use std::sync::Arc;
 
 const VALUE: u8 = 0x10;
@@ -372,7 +371,7 @@ impl Reader<'_, '_> {
             | SqlType::Void => Value::text(self.text()?),
             SqlType::Json => Value::Json(self.text()?.into()),
             SqlType::Jsonb => Value::Jsonb(self.json(0)?.to_string().into()),
-            SqlType::Bytea => Value::Bytea(Bytes::from(self.bytes()?)),
+            SqlType::Bytea => Value::Bytea(self.bytes()?.into()),
             SqlType::Date => Value::Date((u32::from_be_bytes(self.fixed()?) ^ 0x8000_0000) as i32),
             SqlType::Time(_) => Value::Time(self.int8()?),
             SqlType::Timetz(_) => {

@@ -2,7 +2,7 @@
 
 use super::{Array, Interval, Numeric, SqlType, Value, ZonedTime, json};
 use crate::{SqlError, SqlState};
-use bytes::{Buf, BufMut, Bytes};
+use bytes::{Buf, BufMut};
 use std::sync::Arc;
 
 fn invalid(ty: &SqlType) -> SqlError {
@@ -45,7 +45,7 @@ impl Value {
                     None => value,
                 })
             }
-            SqlType::Bytea => Value::Bytea(Bytes::copy_from_slice(bytes)),
+            SqlType::Bytea => Value::Bytea(bytes.into()),
             SqlType::Date => {
                 let day = i32::from_be_bytes(fixed(ty, bytes)?);
                 if day != i32::MAX && day != i32::MIN {

@@ -48,7 +48,6 @@ pub use size::{ELEMENT_BYTES, VALUE_BYTES_MAX, bounded, heap_bytes, large_bytes,
 pub use zoned_time::ZonedTime;
 
 use crate::{SqlError, SqlState};
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -137,7 +136,7 @@ pub enum RegKind {
     Role,
 }
 
-/// One value. Days and microseconds count from 2000-01-01 (PostgreSQL's epoch); `i64::MIN`/`MAX` are -infinity and infinity.
+/// One value, of three words: rows are many, and are copied. Days and microseconds count from 2000-01-01 (PostgreSQL's epoch); `i64::MIN`/`MAX` are -infinity and infinity.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Value {
     /// NULL of any type
@@ -160,7 +159,7 @@ pub enum Value {
     /// text, varchar, char (padded), name, "char", unknown
     Text(Arc<str>),
     /// bytea
-    Bytea(Bytes),
+    Bytea(Arc<[u8]>),
     /// days since 2000-01-01
     Date(i32),
     /// microseconds since midnight
@@ -186,6 +185,8 @@ pub enum Value {
     /// composite
     Record(Arc<Record>),
 }
+
+const _: () = assert!(size_of::<Value>() == 24);
 
 /// numeric: with PostgreSQL's special values.
 #[derive(Clone, Debug, PartialEq)]

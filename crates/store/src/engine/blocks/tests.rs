@@ -33,7 +33,7 @@ fn run_from(block: &DataBlock, from: &[u8]) -> Vec<Entry> {
     run.enter(block.clone());
     let (mut here, mut found) = (run.begin().unwrap(), Vec::new());
     while here {
-        found.push((run.key.clone(), run.number(), run.value().map(<[u8]>::to_vec)));
+        found.push((run.key().to_vec(), run.number(), run.value().map(<[u8]>::to_vec)));
         here = run.step().unwrap();
     }
     found
@@ -79,7 +79,7 @@ fn the_newest_version_is_found_wherever_an_interval_begins() {
             let mut found = Vec::new();
             if run.begin().unwrap() {
                 let visit = |run: &Run<'_>| {
-                    found.push((run.key.clone(), run.number()));
+                    found.push((run.key().to_vec(), run.number()));
                     ControlFlow::Continue(())
                 };
                 alone(&mut run, visit).unwrap();
@@ -192,8 +192,8 @@ fn tree(path: &std::path::Path, cache_bytes: u64, rows: u16) -> AnyTree {
 /// Sweeps from the first row on, and ends with the row of this number.
 fn sweep_up_to(tree: &AnyTree, last: u16) {
     let mut next = 0;
-    let visit = &mut |key: &[u8], _: &[u8]| {
-        assert_eq!(key, u16::to_be_bytes(next));
+    let visit = &mut |key: LentKey<'_>, _: &[u8]| {
+        assert_eq!(key.to_vec(), u16::to_be_bytes(next));
         next += 1;
         if next <= last { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
@@ -227,7 +227,7 @@ fn who_reads_shares_the_open_files() {
     const READERS: u32 = 40;
     fn nested(tree: &AnyTree, readers: u32, open: &dyn Fn() -> usize) -> usize {
         let mut found = 0;
-        let visit = &mut |_: &[u8], _: &[u8]| {
+        let visit = &mut |_: LentKey<'_>, _: &[u8]| {
             found = if readers > 1 { nested(tree, readers - 1, open) } else { open() };
             ControlFlow::Break(())
         };

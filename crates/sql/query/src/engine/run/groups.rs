@@ -17,13 +17,20 @@ use crate::types::{Row, Value, wide_bytes};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
-/// An aggregate of one group; rows are kept if they must be sorted first.
+/// An aggregate of one group.
 pub(super) struct State {
     accumulator: Accumulator,
-    seen: Option<Box<Seen>>,
+    /// Of those with DISTINCT or ORDER BY: groups may be many, and most states have neither.
+    held: Option<Box<Held>>,
+}
+
+/// What stands before an aggregate with DISTINCT or ORDER BY.
+struct Held {
+    seen: Option<Seen>,
+    /// Rows that must be sorted first: their sort keys, and the arguments.
     kept: Vec<(Row, Row)>,
     /// In place of both, where they do not fit memory: the sort keys, then the arguments.
-    sorter: Option<Box<Sorter>>,
+    sorter: Option<Sorter>,
 }
 
 /// Groups whose states lie in one piece: what is large is not moved when there are more of them.
@@ -190,13 +197,14 @@ impl Groups {
         }
         let sorted = self.way == Way::Sorted;
         self.states[place / BLOCK_GROUPS].extend(calls.iter().map(|call| {
-            State {
-                accumulator: call.start(),
-                seen: (call.distinct && !sorted).then(|| Box::new(Seen::new(self.seed))),
-                kept: Vec::new(),
-                sorter: (sorted && (call.distinct || !call.order.is_empty()))
-                    .then(|| Box::new(Sorter::new(order_of(call), None, &run.context).modest())),
-            }
+            let held = || {
+                Box::new(Held {
+                    seen: (call.distinct && !sorted).then(|| Seen::new(self.seed)),
+                    kept: Vec::new(),
+                    sorter: sorted.then(|| Sorter::new(order_of(call), None, &run.context).modest()),
+                })
+            };
+            State { accumulator: call.start(), held: (call.distinct || !call.order.is_empty()).then(held) }
         }));
         if !room {
             self.rest = Some(Partitions::new(self.level, &run.context)?);
@@ -315,28 +323,30 @@ fn step(
         args.push(arg.value(row, run)?);
     }
     let mut sort = key_values(&call.order, row, run)?;
-    if let Some(sorter) = &mut state.sorter {
-        sort.append(args);
-        return sorter.push(sort).map(drop);
-    }
-    if let Some(seen) = &mut state.seen {
-        distinct_key(call, &sort, args, key);
-        let (_, new) = seen.0.number(key);
-        if !new {
+    if let Some(held) = &mut state.held {
+        if let Some(sorter) = &mut held.sorter {
+            sort.append(args);
+            return sorter.push(sort).map(drop);
+        }
+        if let Some(seen) = &mut held.seen {
+            distinct_key(call, &sort, args, key);
+            let (_, new) = seen.0.number(key);
+            if !new {
+                return Ok(());
+            }
+            memory.take(key.len() + KEY_BYTES)?;
+        }
+        if !call.order.is_empty() {
+            memory.take(row_bytes(args))?;
+            held.kept.push((sort, std::mem::take(args)));
             return Ok(());
         }
-        memory.take(key.len() + KEY_BYTES)?;
     }
-    if call.order.is_empty() {
-        if call.function.holds_values() {
-            memory.take(row_bytes(args))?;
-        }
-        state.accumulator.add(args)?;
-        return grown(state, memory);
+    if call.function.holds_values() {
+        memory.take(row_bytes(args))?;
     }
-    memory.take(row_bytes(args))?;
-    state.kept.push((sort, std::mem::take(args)));
-    Ok(())
+    state.accumulator.add(args)?;
+    grown(state, memory)
 }
 
 /// Takes what a state holds more than before.
@@ -352,7 +362,8 @@ fn grown(state: &mut State, memory: &mut Memory<'_>) -> Result<(), SqlError> {
 pub(super) fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Result<(Value, u64), SqlError> {
     let mut written = 0;
     let mut reserved = run.reserve();
-    if let Some(sorter) = state.sorter.take() {
+    let (sorter, kept) = state.held.map_or((None, Vec::new()), |held| (held.sorter, held.kept));
+    if let Some(sorter) = sorter {
         let (mut rows, done) = sorter.finish()?;
         written = done.disk_bytes;
         let (mut row, mut key, mut last) = (Row::new(), Vec::new(), None);
@@ -376,10 +387,10 @@ pub(super) fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Resul
             }
         }
     }
-    let kept = in_order(state.kept, |(a, _), (b, _)| compare_rows(a, b, &call.order), &run.context)?;
+    let kept = in_order(kept, |(a, _), (b, _)| compare_rows(a, b, &call.order), &run.context)?;
     for (_, args) in &kept {
         run.tick()?;
         state.accumulator.add(args)?;
     }
-    Ok((state.accumulator.finish(&run.context)?, written))
+    Ok((state.accumulator.finish(call, &run.context)?, written))
 }

@@ -1,5 +1,6 @@
 //! Hash joins: one side in memory by its keys, beside which the rows of the other pass.
 
+use super::key_bits::{KeyBits, integer_of};
 use super::key_place::{KeyPlace, write_integers};
 use super::leaf::TableRows;
 use super::runtime_filter::{Filters, RuntimeFilter};
@@ -47,6 +48,8 @@ pub(super) struct Hashed {
 /// Rows of one side by key: those of one key are a chain, in their order.
 pub(super) struct Buckets {
     keys: Arc<KeyTable>,
+    /// Of a column of the key, where there is one of integers.
+    bits: Option<Arc<KeyBits>>,
     kinds: Arc<[KeyKind]>,
     /// By number of the key; by row.
     first: Vec<u32>,
@@ -106,7 +109,15 @@ impl Buckets {
                 next[std::mem::replace(&mut last[number], place)] = place as u32;
             }
         }
-        Ok(Some(Buckets { keys: Arc::new(keys), kinds: kinds.into(), first, next, key, place: None }))
+        let bits_of = |(column, key): (usize, &JoinKey)| {
+            let scalar = side(key).0;
+            let number = |place: &u32| integer_of(&*scalar.value_ref(&rows[*place as usize], run).ok()?);
+            KeyBits::of(column, first.iter().map(number)).filter(|_| kinds[column] != KeyKind::Float)
+        };
+        let bits = KeyBits::sparsest(join.keys.iter().enumerate().filter_map(bits_of));
+        // Where there is no room for them it goes without.
+        let bits = bits.filter(|bits| take(bits.bytes())).map(Arc::new);
+        Ok(Some(Buckets { keys: Arc::new(keys), bits, kinds: kinds.into(), first, next, key, place: None }))
     }
 
     /// The first row for a row of the other side; beyond all rows if there is none.
@@ -127,7 +138,7 @@ impl Buckets {
         row: &mut Row,
         run: &Arc<Run>,
     ) -> Result<Option<(Step, usize)>, SqlError> {
-        let Buckets { keys, kinds, first, key, place, .. } = self;
+        let Buckets { keys, bits, kinds, first, key, place, .. } = self;
         let place = place.get_or_insert_with(|| KeyPlace::of(table, join.keys.iter().map(side), kinds));
         let mut found = END;
         let mut find = |key: &[u8], is_whole: bool| -> Result<bool, SqlError> {
@@ -139,7 +150,7 @@ impl Buckets {
             None => return Ok(None),
             Some(KeyPlace::Integers(ids)) => {
                 let mut lets = |stored: &[u8]| -> Result<bool, SqlError> {
-                    let is_whole = write_integers(ids, stored, key)?;
+                    let is_whole = write_integers(ids, bits.as_deref(), stored, key)?;
                     find(key, is_whole)
                 };
                 table.step_by_key(most, &mut lets, row)?
@@ -162,7 +173,8 @@ fn offer(join: &Join, passing: &Node, side: Side, buckets: &Buckets, source: &mu
         && !matches!(passing, Node::Table(_))
         && let Some(columns) = key_columns(join, |key| side(key).0)
     {
-        source.restrict(&RuntimeFilter::new(columns, buckets.kinds.clone(), buckets.keys.clone()));
+        let Buckets { keys, bits, kinds, .. } = buckets;
+        source.restrict(&RuntimeFilter::new(columns, kinds.clone(), keys.clone(), bits.clone()));
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Most keys are integers, whose stored bytes are the key's own but for their number: neither a value is made of them, nor a key of the value.
 
+use super::key_bits::KeyBits;
 use super::leaf::TableRows;
 use crate::SqlError;
 use crate::engine::keys::{self, KeyKind};
@@ -46,13 +47,26 @@ pub(in crate::engine) fn integers(
     columns.map(id).collect()
 }
 
-/// Writes the key of a stored row, as [`keys::encode`] does; `false` if a NULL in it makes it equal to nothing.
+/// Writes the key of a stored row, as [`keys::encode`] does; `false` if it is equal to nothing: by a NULL in it, or as `bits` say of one of its numbers.
 ///
 /// # Errors
 /// XX000: it is no row.
 #[inline]
-pub(in crate::engine) fn write_integers(ids: &[u16], stored: &[u8], key: &mut Vec<u8>) -> Result<bool, SqlError> {
+pub(in crate::engine) fn write_integers(
+    ids: &[u16],
+    bits: Option<&KeyBits>,
+    stored: &[u8],
+    key: &mut Vec<u8>,
+) -> Result<bool, SqlError> {
     let view = RowView::new(stored)?;
+    if let Some(bits) = bits
+        && let Some(id) = ids.get(bits.column)
+    {
+        let Stored::Bytes(bytes) = view.column(*id)? else { return Ok(false) };
+        if !bits.holds(signed(bytes)?) {
+            return Ok(false);
+        }
+    }
     key.clear();
     for id in ids {
         let Stored::Bytes(bytes) = view.column(*id)? else { return Ok(false) };
@@ -95,7 +109,7 @@ mod tests {
             let stored = encode(values.len(), |place| Source::Value(&values[place])).unwrap();
             let ids: Vec<u16> = (1..=values.len() as u16).collect();
             let mut key = vec![9];
-            let whole = write_integers(&ids, &stored, &mut key).unwrap();
+            let whole = write_integers(&ids, None, &stored, &mut key).unwrap();
             prop_assert_eq!(whole, !values.contains(&Value::Null));
             for kind in [KeyKind::Plain, KeyKind::Number] {
                 let mut expected = Vec::new();
@@ -109,7 +123,7 @@ mod tests {
     fn what_is_no_integer_is_an_error() {
         let text = Value::Text("abc".into());
         let stored = encode(1, |_| Source::Value(&text)).unwrap();
-        let error = write_integers(&[1], &stored, &mut Vec::new()).unwrap_err();
+        let error = write_integers(&[1], None, &stored, &mut Vec::new()).unwrap_err();
         assert_eq!(error.state, crate::SqlState::INTERNAL_ERROR);
     }
 
@@ -117,7 +131,7 @@ mod tests {
     fn an_integer_has_the_key_of_an_equal_numeric() {
         let (mut of_bytes, mut of_numeric) = (Vec::new(), Vec::new());
         let stored = encode(1, |_| Source::Value(&Value::Int4(-70))).unwrap();
-        assert!(write_integers(&[1], &stored, &mut of_bytes).unwrap());
+        assert!(write_integers(&[1], None, &stored, &mut of_bytes).unwrap());
         keys::encode(&Value::Numeric(Numeric::from(-70i64)), KeyKind::Number, &mut of_numeric);
         assert_eq!(of_bytes, of_numeric);
     }

@@ -1,11 +1,13 @@
 //! Sources without an input: tables, virtual tables, VALUES, functions.
 
+use super::key_place::integers;
 use super::runtime_filter::{FILTERS_MAX, RuntimeFilter};
 use super::{Prefix, Rows, Run, Source, Step, listed};
 use crate::engine::node::Node;
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::scan::{Reading, TableScan};
 use crate::engine::set_function::SetRows;
+use crate::engine::walk::scalar_is_volatile;
 use crate::exec::byte_filter::{Around, ByteFilter};
 use crate::exec::computed::Computed;
 use crate::exec::cursor::Cursor;
@@ -25,6 +27,10 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         Node::Table(scan) => {
             let mut cursor = Cursor::new(&run.context, &scan.reading().levels, scan.width, None);
             cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
+            if !prefix.is_empty() {
+                // It may be opened for the next row around it.
+                cursor.sweep_few();
+            }
             let tested = Tested::new(scan, &mut cursor, prefix, run).map(Box::new);
             let (node, prefix, run) = (node.clone(), prefix.len(), run.clone());
             let (filters, key, picking) = (Vec::new(), Vec::new(), Picking::default());
@@ -79,12 +85,21 @@ pub(in crate::engine) struct TableRows {
     prefix: usize,
     /// Conditions that are asked of the bytes.
     tested: Option<Box<Tested>>,
-    /// Filters of joins above, each with the columns to decode before it is asked.
-    filters: Vec<(RuntimeFilter, Vec<usize>)>,
+    /// Filters of joins above.
+    filters: Vec<Handed>,
     /// Room for a key of theirs.
     key: Vec<u8>,
     picking: Picking,
     run: Arc<Run>,
+}
+
+/// A filter of a join above.
+struct Handed {
+    filter: RuntimeFilter,
+    /// Columns to decode before it is asked.
+    slots: Vec<usize>,
+    /// Where its columns stand in a row's bytes, if it can be asked of these.
+    ids: Option<Vec<u16>>,
 }
 
 /// What is asked of a row's bytes before it leaves the store, and is asked again of those that come.
@@ -118,6 +133,11 @@ impl Default for Picking {
 }
 
 impl Picking {
+    /// More is asked from now on.
+    fn anew(&mut self) {
+        (self.asked, self.left_out) = (0, 0);
+    }
+
     /// The scan begins anew.
     fn rewind(&mut self) {
         self.left_max = PICKED_ROWS_FIRST;
@@ -140,6 +160,8 @@ struct Tested {
     filter: ByteFilter,
     /// How many of the conditions that are.
     conditions: usize,
+    /// No other condition need see each row: keys may be asked before.
+    steady: bool,
     /// Columns that the other conditions need.
     early: Vec<usize>,
     /// All others.
@@ -157,10 +179,11 @@ impl Tested {
         let around =
             Around { columns: &scan.access.columns, base: level.base, row: prefix, params: &run.context.params };
         let (filter, conditions) = ByteFilter::compile(plain, around);
-        // Where nothing is asked of a row it is left undecoded for who looks at it where it stands.
-        if filter.is_empty() && !scan.filter.is_empty() || !cursor.bare() {
+        // Where nothing is asked of its bytes a row is left undecoded for who looks at it where it stands, or asks for its key.
+        if !cursor.bare() {
             return None;
         }
+        let steady = !scan.filter[conditions..].iter().any(scalar_is_volatile);
         let rest: Vec<Option<Vec<usize>>> = scan.filter[conditions..].iter().map(Scalar::columns).collect();
         // Of a step nobody knows what it reads.
         let reads =
@@ -168,15 +191,15 @@ impl Tested {
         let (early, mut left): (Vec<usize>, Vec<usize>) =
             level.slots.iter().partition(|slot| reads(level.base + **slot));
         left.extend_from_slice(late);
-        Some(Tested { filter, conditions, early, left })
+        Some(Tested { filter, conditions, steady, early, left })
     }
 }
 
-/// Whether the filters of joins above let the row in that a cursor stands on.
+/// Whether the filters of joins above let the row in that a cursor stands on; `asked`: those that can be were asked of its bytes.
 #[inline]
-fn let_in(filters: &[(RuntimeFilter, Vec<usize>)], cursor: &mut Cursor, key: &mut Vec<u8>) -> Result<bool, SqlError> {
-    for (filter, slots) in filters {
-        if filter.is_worth() {
+fn let_in(filters: &[Handed], asked: bool, cursor: &mut Cursor, key: &mut Vec<u8>) -> Result<bool, SqlError> {
+    for Handed { filter, slots, ids } in filters {
+        if !(asked && ids.is_some()) && filter.is_worth() {
             cursor.decode(slots)?;
             if !filter.lets(cursor.row(), key) {
                 return Ok(false);
@@ -186,20 +209,43 @@ fn let_in(filters: &[(RuntimeFilter, Vec<usize>)], cursor: &mut Cursor, key: &mu
     Ok(true)
 }
 
-/// Moves a cursor on. What fails the tests of the bytes is passed in the store where that is worth it, and so is what `key` does not let through, if no other condition is
-/// to be asked before. `most` counts what was passed there.
+/// Whether those filters let a row in that can be asked of its bytes.
+#[inline]
+fn let_in_stored(filters: &[Handed], stored: &[u8], key: &mut Vec<u8>) -> Result<bool, SqlError> {
+    for Handed { filter, ids, .. } in filters {
+        if let Some(ids) = ids
+            && filter.is_worth()
+            && !filter.lets_stored(ids, stored, key)?
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What is asked of rows in the store.
+struct Asked<'a, 'k> {
+    tested: Option<&'a Tested>,
+    filters: &'a [Handed],
+    /// Room for a key of theirs.
+    room: &'a mut Vec<u8>,
+    key: Option<&'a mut KeyTest<'k>>,
+}
+
+/// Moves a cursor on. What fails the tests of the bytes is passed in the store where that is worth it, and so is what no key lets through, if no other condition
+/// must see it. `most` counts what was passed there.
 fn advance(
     cursor: &mut Cursor,
-    scan: &TableScan,
-    tested: Option<&Tested>,
+    asks: Asked<'_, '_>,
     picking: &mut Picking,
-    key: Option<&mut KeyTest<'_>>,
     most: &mut u64,
     run: &Run,
 ) -> Result<bool, SqlError> {
+    let Asked { tested, filters, room, key } = asks;
     let Some(tested) = tested.filter(|_| picking.is_worth()) else { return cursor.advance() };
-    let mut key = key.filter(|_| tested.conditions == scan.filter.len());
-    if tested.filter.is_empty() && key.is_none() {
+    let mut key = key.filter(|_| tested.steady);
+    let filters = if tested.steady { filters } else { &[] };
+    if tested.filter.is_empty() && key.is_none() && filters.is_empty() {
         return cursor.advance();
     }
     let (left_max, asked, mut left_out) = ((*most).min(picking.left_max), picking.asked, 0);
@@ -214,9 +260,8 @@ fn advance(
                 return ControlFlow::Break(());
             }
         }
-        let passes = tested.filter.passes(stored).and_then(|passes| match &mut key {
-            Some(key) if passes => key(stored),
-            _ => Ok(passes),
+        let passes = tested.filter.passes(stored).and_then(|passes| {
+            Ok(passes && let_in_stored(filters, stored, room)? && key.as_mut().map_or(Ok(true), |key| key(stored))?)
         });
         match passes {
             Ok(false) if left_out + 1 < left_max => {
@@ -253,22 +298,36 @@ impl TableRows {
     fn step_picking(&mut self, most: &mut u64, mut key: Option<&mut KeyTest<'_>>) -> Result<Step, SqlError> {
         let Node::Table(scan) = self.node.as_ref() else { return Ok(Step::End) };
         while *most > 0 {
-            let (tested, key) = (self.tested.as_deref(), key.as_deref_mut());
-            if !advance(&mut self.cursor, scan, tested, &mut self.picking, key, most, &self.run)? {
+            let asks = Asked {
+                tested: self.tested.as_deref(),
+                filters: &self.filters,
+                room: &mut self.key,
+                key: key.as_deref_mut(),
+            };
+            if !advance(&mut self.cursor, asks, &mut self.picking, most, &self.run)? {
                 return Ok(Step::End);
             }
             *most -= 1;
             self.run.tick()?;
-            let mut conditions = &scan.filter[..];
+            let (mut conditions, mut asked) = (&scan.filter[..], false);
             if let Some(tested) = &self.tested {
-                if !tested.filter.passes(self.cursor.stored_ref())? {
+                let stored = self.cursor.stored_ref();
+                if !tested.filter.passes(stored)? {
+                    continue;
+                }
+                conditions = &conditions[tested.conditions..];
+                asked = tested.steady;
+                // A key costs less than a condition that is computed. (Where there is none who looks for the key asks for it next.)
+                let key = key.as_mut().filter(|_| asked && !conditions.is_empty());
+                if asked && !let_in_stored(&self.filters, stored, &mut self.key)?
+                    || !key.map_or(Ok(true), |key| key(stored))?
+                {
                     continue;
                 }
                 self.cursor.decode(&tested.early)?;
-                conditions = &conditions[tested.conditions..];
             }
             if all_true(conditions, self.cursor.row(), &self.run)?
-                && let_in(&self.filters, &mut self.cursor, &mut self.key)?
+                && let_in(&self.filters, asked, &mut self.cursor, &mut self.key)?
             {
                 return Ok(Step::Row);
             }
@@ -385,7 +444,7 @@ impl TableRows {
         // The cursor decodes its columns anew for each row.
         row.extend(own.iter_mut().map(std::mem::take));
         if scan.keyed {
-            row.push(Value::Bytea(self.cursor.key(0)));
+            row.push(Value::Bytea(self.cursor.key(0)[..].into()));
         }
         Ok(())
     }
@@ -483,7 +542,9 @@ impl Rows for TableRows {
             return false;
         }
         let Some(slots) = self.decodes_columns(filter.columns().iter().copied()) else { return false };
-        self.filters.push((filter.clone(), slots));
+        let ids = integers(self, filter.parts());
+        self.filters.push(Handed { filter: filter.clone(), slots, ids });
+        self.picking.anew();
         true
     }
 

@@ -13,6 +13,7 @@ mod grouped;
 mod groups;
 mod hashed;
 mod join;
+mod key_bits;
 mod key_place;
 mod leaf;
 mod lookup;

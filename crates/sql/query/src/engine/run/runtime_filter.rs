@@ -31,6 +31,9 @@
 //! given up before these come. A join in temporary files hands nothing down.
 
 use super::Rows;
+use super::key_bits::KeyBits;
+use super::key_place::write_integers;
+use crate::SqlError;
 use crate::engine::key_table::KeyTable;
 use crate::engine::keys::{self, KeyKind};
 use crate::types::Value;
@@ -52,6 +55,7 @@ pub(in crate::engine) struct RuntimeFilter {
     columns: Arc<[usize]>,
     kinds: Arc<[KeyKind]>,
     keys: Arc<KeyTable>,
+    bits: Option<Arc<KeyBits>>,
     tally: Arc<Tally>,
 }
 
@@ -64,8 +68,13 @@ struct Tally {
 
 impl RuntimeFilter {
     /// Over the columns of one side's key: those whose keys are in the table, which is of the other side.
-    pub(super) fn new(columns: Vec<usize>, kinds: Arc<[KeyKind]>, keys: Arc<KeyTable>) -> RuntimeFilter {
-        RuntimeFilter { columns: Arc::from(columns), kinds, keys, tally: Arc::default() }
+    pub(super) fn new(
+        columns: Vec<usize>,
+        kinds: Arc<[KeyKind]>,
+        keys: Arc<KeyTable>,
+        bits: Option<Arc<KeyBits>>,
+    ) -> RuntimeFilter {
+        RuntimeFilter { columns: Arc::from(columns), kinds, keys, bits, tally: Arc::default() }
     }
 
     /// Over the rows that those of the source are made of: `to` says where each column comes from.
@@ -77,6 +86,19 @@ impl RuntimeFilter {
     /// The columns that it reads.
     pub(super) fn columns(&self) -> &[usize] {
         &self.columns
+    }
+
+    /// Its columns, with how they are compared.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (Option<usize>, KeyKind)> {
+        self.columns.iter().map(|column| Some(*column)).zip(self.kinds.iter().copied())
+    }
+
+    /// As [`RuntimeFilter::lets`], for a stored row that has its columns, which are integers, at these ids.
+    #[inline]
+    pub(super) fn lets_stored(&self, ids: &[u16], stored: &[u8], key: &mut Vec<u8>) -> Result<bool, SqlError> {
+        let found = write_integers(ids, self.bits.as_deref(), stored, key)? && self.keys.find(key).is_some();
+        self.count(found);
+        Ok(found)
     }
 
     /// Whether it reads nothing at `width` and behind.
@@ -102,8 +124,12 @@ impl RuntimeFilter {
     }
 
     fn lets_by<'a>(&self, value: impl Fn(usize) -> Option<&'a Value>, key: &mut Vec<u8>) -> bool {
-        let asked = self.tally.asked.load(Relaxed);
-        self.tally.asked.store(asked.saturating_add(1), Relaxed);
+        let found = self.finds(value, key);
+        self.count(found);
+        found
+    }
+
+    fn finds<'a>(&self, value: impl Fn(usize) -> Option<&'a Value>, key: &mut Vec<u8>) -> bool {
         key.clear();
         for (column, kind) in self.columns.iter().zip(self.kinds.iter()) {
             match value(*column) {
@@ -113,11 +139,15 @@ impl RuntimeFilter {
                 None => return true,
             }
         }
-        let found = self.keys.find(key).is_some();
-        if found {
+        self.keys.find(key).is_some()
+    }
+
+    #[inline]
+    fn count(&self, passed: bool) {
+        self.tally.asked.store(self.tally.asked.load(Relaxed).saturating_add(1), Relaxed);
+        if passed {
             self.tally.passed.store(self.tally.passed.load(Relaxed).saturating_add(1), Relaxed);
         }
-        found
     }
 }
 

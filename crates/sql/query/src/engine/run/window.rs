@@ -281,10 +281,10 @@ fn aggregate(
                 reserved.bytes(running.element_bytes() - element_bytes)?;
                 element_bytes = running.element_bytes();
             }
-            out[partition.places[at]] = running.clone().finish(&run.context)?;
+            out[partition.places[at]] = running.clone().finish(aggregate, &run.context)?;
             continue;
         }
-        let value = running.clone().finish(&run.context)?;
+        let value = running.clone().finish(aggregate, &run.context)?;
         if made && !is_one(&before, &value) {
             reserved.bytes(wide_bytes(&value))?;
             before = value.clone();

@@ -95,13 +95,35 @@ impl<'a> Around<'a> {
             }
             Expr::Not(expr) => Test::Not(Box::new(self.test(expr)?)),
             Expr::And(parts) => Test::And(parts.iter().map(|part| self.test(part)).collect::<Option<_>>()?),
-            Expr::Or(parts) => Test::Or(parts.iter().map(|part| self.test(part)).collect::<Option<_>>()?),
+            Expr::Or(parts) => self.either(parts)?,
             Expr::Column { ty: SqlType::Bool, .. } => {
                 let Side::Column { column, ty: SqlType::Bool, .. } = self.side(expr)? else { return None };
                 Test::Word(column, Word::Bool, CompareOp::Eq, 1)
             }
             _ => return None,
         })
+    }
+
+    /// Alternatives. What all of them ask is asked once, before: it is the same in logic of three values, and most rows fail it.
+    fn either(self, parts: &[Expr]) -> Option<Test> {
+        let asked: Vec<&[Expr]> = parts.iter().map(conjuncts).collect();
+        let (first, others) = asked.split_first()?;
+        let is_common = |part: &&Expr| others.iter().all(|other| other.contains(part));
+        let common: Vec<&Expr> = first.iter().filter(is_common).collect();
+        let tests = |parts: &mut dyn Iterator<Item = &Expr>| -> Option<Vec<Test>> {
+            parts.map(|part| self.test(part)).collect()
+        };
+        if common.is_empty() {
+            return tests(&mut parts.iter()).map(Test::Or);
+        }
+        let mut all = tests(&mut common.iter().copied())?;
+        let left = asked.iter().map(|part| tests(&mut part.iter().filter(|part| !common.contains(part))));
+        let left = left.collect::<Option<Vec<_>>>()?;
+        // One that asks nothing more is true where the others may be.
+        if left.iter().all(|tests| !tests.is_empty()) {
+            all.push(Test::Or(left.into_iter().map(Test::And).collect()));
+        }
+        Some(Test::And(all))
     }
 
     fn side<'b>(self, expr: &'b Expr) -> Option<Side<'b>>
@@ -156,6 +178,14 @@ impl<'a> Around<'a> {
         let padded = matches!(ty, SqlType::Char(_));
         let list = items.iter().map(|item| Some(Box::from(text(letters(item)?, padded))));
         Some(Test::TextIn { column, list: list.collect::<Option<_>>()?, padded, with_null })
+    }
+}
+
+/// What a condition asks together.
+fn conjuncts(expr: &Expr) -> &[Expr] {
+    match expr {
+        Expr::And(parts) => parts,
+        one => std::slice::from_ref(one),
     }
 }
 

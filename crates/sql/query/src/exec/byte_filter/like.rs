@@ -6,6 +6,7 @@
 
 use crate::SqlError;
 use crate::work;
+use memchr::memmem::Finder;
 
 /// A longer part is the evaluator's: each of its bytes may be tried at each place of a text.
 const PART_BYTES_MAX: usize = 64;
@@ -17,7 +18,7 @@ const COUNTED_BYTES_MIN: usize = 4 << 10;
 pub(super) struct Pattern {
     /// What the text begins with.
     first: Box<[u8]>,
-    middle: Box<[Box<[u8]>]>,
+    middle: Box<[Finder<'static>]>,
     /// What it ends with behind them; `None`: there is no `%`, the text is the pattern.
     last: Option<Box<[u8]>>,
 }
@@ -28,11 +29,11 @@ impl Pattern {
         if pattern.contains(['_', '\\']) || pattern.split('%').any(|part| part.len() > PART_BYTES_MAX) {
             return None;
         }
-        let mut parts = pattern.split('%').map(|part| Box::<[u8]>::from(part.as_bytes()));
-        let first = parts.next()?;
-        let last = parts.next_back();
+        let mut parts = pattern.split('%').map(str::as_bytes);
+        let first = parts.next()?.into();
+        let last = parts.next_back().map(Box::from);
         // Two `%` are as one.
-        let middle = parts.filter(|part| !part.is_empty()).collect();
+        let middle = parts.filter(|part| !part.is_empty()).map(|part| Finder::new(part).into_owned()).collect();
         Some(Pattern { first, middle, last })
     }
 
@@ -48,17 +49,9 @@ impl Pattern {
             work::step(text.len())?;
         }
         for part in &self.middle {
-            let Some(at) = find(rest, part) else { return Ok(false) };
-            rest = &rest[at + part.len()..];
+            let Some(at) = part.find(rest) else { return Ok(false) };
+            rest = &rest[at + part.needle().len()..];
         }
         Ok(true)
     }
-}
-
-/// Where a part, which is not empty, is found first.
-#[inline]
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    let (first, others) = part.split_first()?;
-    let places = text.len().checked_sub(others.len())?;
-    (0..places).find(|at| text[*at] == *first && text[at + 1..].starts_with(others))
 }

@@ -1,6 +1,6 @@
 //! The evaluator over decoded values is the oracle.
 
-use super::{Around, ByteFilter};
+use super::{Around, ByteFilter, Column, Test};
 use crate::exec::row::{self, Source};
 use crate::exec::table::ColumnAccess;
 use crate::expr::function::{Function, MIDNIGHT, Sig, by_name};
@@ -163,7 +163,17 @@ fn condition() -> impl Strategy<Value = Expr> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::And),
             prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::Or),
-            inner.prop_map(|expr| Expr::Not(Box::new(expr))),
+            inner.clone().prop_map(|expr| Expr::Not(Box::new(expr))),
+            // Alternatives that have something in common, one of which may ask nothing else.
+            (inner.clone(), prop::collection::vec(prop::collection::vec(inner, 0..3), 1..4)).prop_map(
+                |(common, alternatives)| {
+                    let with_common = |mut parts: Vec<Expr>| {
+                        parts.insert(parts.len() / 2, common.clone());
+                        Expr::And(parts)
+                    };
+                    Expr::Or(alternatives.into_iter().map(with_common).collect())
+                }
+            ),
         ]
     })
 }
@@ -277,6 +287,25 @@ fn conditions_behind_one_that_is_no_test_are_left() {
     let conditions = [plain.clone(), quotient, plain];
     let (filter, count) = ByteFilter::compile(conditions.iter(), around);
     assert_eq!((filter.tests.len(), count), (1, 1));
+}
+
+/// `(a AND b) OR (a AND c)` asks `a` once, and first.
+#[test]
+fn what_alternatives_have_in_common_is_asked_once() {
+    let columns = columns();
+    let is = |place: usize, n: i32| Expr::Compare {
+        op: CompareOp::Eq,
+        ty: SqlType::Int4,
+        left: column(place),
+        right: Box::new(Expr::literal(Value::Int4(n))),
+    };
+    let other = TYPES.len();
+    let condition = Expr::Or((0..3).map(|n| Expr::And(vec![is(other, n), is(0, 7)])).collect());
+    let around = Around { columns: &columns, base: 0, row: &[], params: &[] };
+    let (filter, _) = ByteFilter::compile(std::iter::once(&condition), around);
+    let [Test::And(parts)] = filter.tests.as_slice() else { panic!("{filter:?}") };
+    let [Test::Word(Column { id: 1 }, .., 7), Test::Or(alternatives)] = parts.as_slice() else { panic!("{filter:?}") };
+    assert_eq!(alternatives.len(), 3);
 }
 
 #[test]

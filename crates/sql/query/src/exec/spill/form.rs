@@ -9,7 +9,6 @@
 
 use crate::types::{Array, Decimal, Interval, Names, Numeric, Record, Row, SqlType, Value, ZonedTime};
 use crate::{SqlError, SqlState};
-use bytes::Bytes;
 use std::sync::Arc;
 
 /// Bytes in front of a row.
@@ -233,7 +232,7 @@ impl<S: Fn() -> Shapes> Reader<'_, S> {
             tag::INFINITY => Value::Numeric(Numeric::Infinity),
             tag::NEG_INFINITY => Value::Numeric(Numeric::NegInfinity),
             tag::TEXT => Value::Text(self.text()?),
-            tag::BYTEA => Value::Bytea(Bytes::copy_from_slice(self.sized()?)),
+            tag::BYTEA => Value::Bytea(self.sized()?.into()),
             tag::DATE => Value::Date(i32::from_le_bytes(self.take()?)),
             tag::TIME => Value::Time(i64::from_le_bytes(self.take()?)),
             tag::TIMETZ => Value::Timetz(ZonedTime {
@@ -301,7 +300,7 @@ mod tests {
             Value::Numeric(Numeric::NegInfinity),
             Value::Text("".into()),
             Value::Text("grün".into()),
-            Value::Bytea(Bytes::from_static(&[0, 1, 255])),
+            Value::Bytea([0, 1, 255].into()),
             Value::Date(-1),
             Value::Time(1),
             Value::Timetz(ZonedTime { micros: 5, west_s: -3600 }),
