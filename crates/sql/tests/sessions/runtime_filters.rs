@@ -364,3 +364,27 @@ fn a_side_that_is_empty_by_now_is_asked_first() {
     assert!(plan.contains("Hash Left Join") && plan.contains("Seq Scan on right_side"), "{plan}");
     assert!(!plan.contains("Disk") && !plan.contains("Batches"), "{plan}");
 }
+
+/// What a key calls is called once for each row, whatever else is kept of the keys.
+#[test]
+fn a_volatile_key_is_computed_once_for_each_row() {
+    let setup = [
+        "CREATE TABLE big (id int PRIMARY KEY, k bigint)",
+        "INSERT INTO big SELECT i, i FROM generate_series(1, 5000) i",
+        "CREATE TABLE few (x bigint)",
+        "INSERT INTO few SELECT 0 FROM generate_series(1, 5)",
+        "CREATE SEQUENCE s",
+        "ANALYZE",
+    ];
+    let [mut session, _] = both(&setup.map(str::to_owned));
+    let plan = run(&mut session, "EXPLAIN SELECT b.id FROM big b JOIN few f ON b.k = f.x + nextval('s')").join("\n");
+    assert!(plan.contains("Hash Join"), "{plan}");
+    let ids = run(&mut session, "SELECT b.id FROM big b JOIN few f ON b.k = f.x + nextval('s') ORDER BY 1");
+    assert_eq!(ids, ["1", "2", "3", "4", "5"]);
+    assert_eq!(run(&mut session, "SELECT last_value FROM s"), ["5"]);
+    // A number of those that were there, however often it is asked for.
+    let many = "SELECT count(*) FROM big b JOIN few f ON b.id = f.x + (random() * 4000)::int + 1";
+    for _ in 0..20 {
+        assert_eq!(run(&mut session, many), ["5"]);
+    }
+}

@@ -6,6 +6,7 @@
 use crate::expr::function::MIDNIGHT;
 use crate::expr::{CompareOp, Expr};
 use crate::statistics::{ColumnStatistics, Key, UNKNOWN_SHARE};
+use crate::types::calendar::DAY_US;
 use crate::types::{SqlType, Value};
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -
         match expr {
             Expr::And(parts) => rest.extend(parts),
             _ => match bound(expr, of) {
-                Some(Bound { column, key, beyond, is_upper }) => {
+                Some(Bound { column, key, beyond, is_upper, .. }) => {
                     let none = Bounds { column, low: Side::default(), high: Side::default() };
                     let Bounds { low, high, .. } = bounds.entry(column.id).or_insert(none);
                     let Some(key) = key else {
@@ -113,6 +114,8 @@ struct Bound<'a> {
     key: Option<Key>,
     /// Whether rows that are equal to the constant lie below the bound.
     beyond: bool,
+    /// The constant was a moment within the day that it is taken for.
+    is_cut: bool,
     is_upper: bool,
 }
 
@@ -123,12 +126,23 @@ fn bound<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<Bound<'a>> {
         (None, Some(column)) => (column, left, op.flipped()),
         _ => return None,
     };
+    let is_cut = is_within_day(value, column.1);
+    // The day that a moment is within begins before it.
     let (beyond, is_upper) = match op {
-        CompareOp::Lt | CompareOp::LtEq => (op == CompareOp::LtEq, true),
-        CompareOp::Gt | CompareOp::GtEq => (op == CompareOp::Gt, false),
+        CompareOp::Lt | CompareOp::LtEq => (is_cut || op == CompareOp::LtEq, true),
+        CompareOp::Gt | CompareOp::GtEq => (is_cut || op == CompareOp::Gt, false),
         CompareOp::Eq | CompareOp::NotEq => return None,
     };
-    Some(Bound { column: column.0, key: key_of(value, column.1), beyond, is_upper })
+    Some(Bound { column: column.0, key: key_of(value, column.1), beyond, is_cut, is_upper })
+}
+
+/// Whether a constant beside a date is a moment that is no midnight.
+fn is_within_day(value: &Expr, ty: &SqlType) -> bool {
+    let moment = match value.constant().filter(|_| *ty == SqlType::Date) {
+        Some(Value::Timestamp(us) | Value::Timestamptz(us)) => us,
+        _ => 0,
+    };
+    moment.rem_euclid(DAY_US) != 0
 }
 
 fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
@@ -141,8 +155,8 @@ fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
         Expr::Compare { op: CompareOp::Eq, left, right, .. } => equal(left, right, of),
         Expr::Compare { op: CompareOp::NotEq, left, right, .. } => 1.0 - equal(left, right, of),
         Expr::Compare { .. } => match bound(expr, of) {
-            Some(Bound { column, key: Some(key), beyond, is_upper: true }) => below(column, &key, beyond),
-            Some(Bound { column, key: Some(key), .. }) => 1.0 - column.nulls - column.below(&key),
+            Some(Bound { column, key: Some(key), beyond, is_upper: true, .. }) => below(column, &key, beyond),
+            Some(Bound { column, key: Some(key), is_cut, .. }) => 1.0 - column.nulls - below(column, &key, is_cut),
             _ => UNKNOWN_SHARE,
         },
         Expr::IsNull { expr, negated } => {
@@ -176,6 +190,8 @@ fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
 /// The share of rows in which two expressions are equal.
 fn equal(left: &Expr, right: &Expr, of: Columns<'_, '_>) -> f64 {
     match (column_of(left, of), column_of(right, of)) {
+        (Some((_, ty)), None) if is_within_day(right, ty) => 0.0,
+        (None, Some((_, ty))) if is_within_day(left, ty) => 0.0,
         (Some((column, ty)), None) => column.equal(key_of(right, ty).as_ref()),
         (None, Some((column, ty))) => column.equal(key_of(left, ty).as_ref()),
         (Some((a, _)), Some((b, _))) => 1.0 / a.distinct.max(b.distinct).max(1.0),

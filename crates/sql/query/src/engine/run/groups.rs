@@ -33,6 +33,12 @@ struct Held {
     sorter: Option<Sorter>,
 }
 
+/// What an aggregate's state of one group takes from the start.
+fn state_bytes(call: &AggregateCall) -> usize {
+    let is_held = call.distinct || !call.order.is_empty();
+    size_of::<State>() + call.state_bytes() + if is_held { size_of::<Held>() } else { 0 }
+}
+
 /// Groups whose states lie in one piece: what is large is not moved when there are more of them.
 const BLOCK_GROUPS: usize = 256;
 
@@ -181,10 +187,7 @@ impl Groups {
         run: &Arc<Run>,
     ) -> Result<usize, SqlError> {
         let place = self.count;
-        let bytes = row_bytes(values)
-            + key_bytes
-            + KEY_BYTES
-            + calls.iter().map(|call| size_of::<State>() + call.state_bytes()).sum::<usize>();
+        let bytes = row_bytes(values) + key_bytes + KEY_BYTES + calls.iter().map(state_bytes).sum::<usize>();
         let room = Memory { share: &mut self.share, way: self.way, full: &mut self.full }.take_group(bytes)?;
         self.count += 1;
         if calls.iter().any(|call| call.function == Function::Grouping) {

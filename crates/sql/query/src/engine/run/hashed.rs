@@ -1,6 +1,6 @@
 //! Hash joins: one side in memory by its keys, beside which the rows of the other pass.
 
-use super::key_bits::{KeyBits, integer_of};
+use super::key_bits::{KeyBits, Reach, integer_of};
 use super::key_place::{KeyPlace, write_integers};
 use super::leaf::TableRows;
 use super::runtime_filter::{Filters, RuntimeFilter};
@@ -69,6 +69,43 @@ pub(super) fn kinds_of(join: &Join) -> Vec<KeyKind> {
     join.keys.iter().map(kind).collect()
 }
 
+/// The bits of a column of the keys: of that which has the fewest of its reach. Only of plain columns: another expression is computed once for each
+/// row, for its key. Where there is no room for them it goes without.
+fn bits_of(
+    join: &Join,
+    side: Side,
+    kinds: &[KeyKind],
+    (rows, first): (&[Row], &[u32]),
+    share: &mut Share,
+    run: &Arc<Run>,
+) -> Result<Option<KeyBits>, SqlError> {
+    let mut best: Option<(f64, usize, usize, Reach)> = None;
+    for (column, key) in join.keys.iter().enumerate() {
+        let Some(slot) = side(key).0.column().filter(|_| kinds[column] != KeyKind::Float) else { continue };
+        let mut reach = Reach::NONE;
+        for place in first {
+            run.tick()?;
+            let Some(number) = integer_of(&rows[*place as usize][slot]) else {
+                reach = Reach::NONE;
+                break;
+            };
+            reach.add(number);
+        }
+        if let Some(density) = reach.density()
+            && best.is_none_or(|(least, ..)| density < least)
+        {
+            best = Some((density, column, slot, reach));
+        }
+    }
+    let Some((_, column, slot, reach)) = best.filter(|(.., reach)| share.take(reach.bytes())) else { return Ok(None) };
+    let mut bits = KeyBits::new(column, reach);
+    for place in first {
+        run.tick()?;
+        integer_of(&rows[*place as usize][slot]).into_iter().for_each(|number| bits.add(number));
+    }
+    Ok(Some(bits))
+}
+
 impl Buckets {
     /// None where there is no room for them; `anyway`: there is to be.
     pub(super) fn new(
@@ -109,14 +146,7 @@ impl Buckets {
                 next[std::mem::replace(&mut last[number], place)] = place as u32;
             }
         }
-        let bits_of = |(column, key): (usize, &JoinKey)| {
-            let scalar = side(key).0;
-            let number = |place: &u32| integer_of(&*scalar.value_ref(&rows[*place as usize], run).ok()?);
-            KeyBits::of(column, first.iter().map(number)).filter(|_| kinds[column] != KeyKind::Float)
-        };
-        let bits = KeyBits::sparsest(join.keys.iter().enumerate().filter_map(bits_of));
-        // Where there is no room for them it goes without.
-        let bits = bits.filter(|bits| take(bits.bytes())).map(Arc::new);
+        let bits = bits_of(join, side, &kinds, (rows, &first), share, run)?.map(Arc::new);
         Ok(Some(Buckets { keys: Arc::new(keys), bits, kinds: kinds.into(), first, next, key, place: None }))
     }
 

@@ -18,8 +18,6 @@ pub(in crate::engine) struct KeyBits {
     pub(super) column: usize,
     low: i64,
     bits: Box<[u64]>,
-    /// The part of the bits that is set.
-    density: f64,
 }
 
 /// An integer of any width, or a date, as it stands in a key.
@@ -33,30 +31,51 @@ pub(super) fn integer_of(value: &Value) -> Option<i64> {
     }
 }
 
-impl KeyBits {
-    /// Of these numbers; `None`: one is none, they are too far from one another, or there are none.
-    pub(super) fn of(column: usize, numbers: impl Iterator<Item = Option<i64>> + Clone) -> Option<KeyBits> {
-        let (mut low, mut high, mut count) = (i64::MAX, i64::MIN, 0u64);
-        for number in numbers.clone() {
-            let number = number?;
-            (low, high, count) = (low.min(number), high.max(number), count + 1);
-        }
-        let last = high.wrapping_sub(low) as u64;
-        if count == 0 || last >= count.saturating_mul(BITS_PER_KEY).max(BITS_ANYWAY) {
-            return None;
-        }
-        let mut bits = vec![0u64; (last / 64) as usize + 1].into_boxed_slice();
-        for number in numbers.flatten() {
-            let at = number.wrapping_sub(low) as u64;
-            bits[(at / 64) as usize] |= 1 << (at % 64);
-        }
-        let set: u32 = bits.iter().map(|word| word.count_ones()).sum();
-        Some(KeyBits { column, low, density: f64::from(set) / (last as f64 + 1.0), bits })
+/// From the least number of a column to the greatest, and how many keys there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    low: i64,
+    high: i64,
+    count: u64,
+}
+
+impl Reach {
+    pub(super) const NONE: Reach = Reach { low: i64::MAX, high: i64::MIN, count: 0 };
+
+    pub(super) fn add(&mut self, number: i64) {
+        *self = Reach { low: self.low.min(number), high: self.high.max(number), count: self.count + 1 };
     }
 
-    /// That of several columns which holds the fewest of its range.
-    pub(super) fn sparsest(all: impl Iterator<Item = KeyBits>) -> Option<KeyBits> {
-        all.min_by(|a, b| a.density.total_cmp(&b.density))
+    /// How far the last bit lies from the first.
+    fn last(&self) -> u64 {
+        self.high.wrapping_sub(self.low) as u64
+    }
+
+    /// How many keys there are for each bit; `None`: too few, or none.
+    pub(super) fn density(&self) -> Option<f64> {
+        let is_near = self.count > 0 && self.last() < self.count.saturating_mul(BITS_PER_KEY).max(BITS_ANYWAY);
+        is_near.then(|| self.count as f64 / (self.last() as f64 + 1.0))
+    }
+
+    /// What the bits take.
+    pub(super) fn bytes(&self) -> usize {
+        (self.last() / 64 + 1) as usize * size_of::<u64>()
+    }
+}
+
+impl KeyBits {
+    /// Of a reach that has a density; no bit is set.
+    pub(super) fn new(column: usize, reach: Reach) -> KeyBits {
+        let bits = vec![0u64; (reach.last() / 64) as usize + 1].into_boxed_slice();
+        KeyBits { column, low: reach.low, bits }
+    }
+
+    /// Sets the bit of a number within the reach.
+    pub(super) fn add(&mut self, number: i64) {
+        let at = number.wrapping_sub(self.low) as u64;
+        let word = usize::try_from(at / 64).ok().and_then(|word| self.bits.get_mut(word));
+        debug_assert!(word.is_some(), "{number} is out of reach");
+        word.into_iter().for_each(|word| *word |= 1 << (at % 64));
     }
 
     /// Whether a number is among them.
@@ -69,11 +88,6 @@ impl KeyBits {
             .and_then(|word| self.bits.get(word))
             .is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
-
-    /// What it takes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.bits)
-    }
 }
 
 #[cfg(test)]
@@ -82,7 +96,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(numbers: &[i64]) -> Option<KeyBits> {
-        KeyBits::of(0, numbers.iter().copied().map(Some))
+        let mut reach = Reach::NONE;
+        numbers.iter().for_each(|number| reach.add(*number));
+        reach.density()?;
+        let mut bits = KeyBits::new(0, reach);
+        numbers.iter().for_each(|number| bits.add(*number));
+        assert_eq!(size_of_val(&*bits.bits), reach.bytes());
+        Some(bits)
     }
 
     proptest! {
@@ -107,14 +127,5 @@ mod tests {
         assert!(of(&[i64::MIN, i64::MAX]).is_none());
         assert!(of(&[0, 1 << 13]).is_none());
         assert!(of(&[0, (1 << 13) - 1]).is_some());
-        assert!(KeyBits::of(0, [Some(1), None].into_iter()).is_none());
-    }
-
-    #[test]
-    fn of_several_columns_the_sparsest_counts() {
-        let dense = KeyBits::of(0, (0..50).map(Some));
-        let sparse = KeyBits::of(1, (0..50).map(|n| Some(n * 20)));
-        let sparsest = KeyBits::sparsest([dense, sparse].into_iter().flatten());
-        assert_eq!(sparsest.map(|bits| bits.column), Some(1));
     }
 }

@@ -106,7 +106,7 @@ struct Handed {
 type KeyTest<'a> = dyn FnMut(&[u8]) -> Result<bool, SqlError> + 'a;
 
 /// Rows that the first chunk may pass in the store: who wants one row, as EXISTS does for each row around it, pays for no more than he looks at.
-const PICKED_ROWS_FIRST: u64 = 256;
+const PICKED_ROWS_FIRST: u64 = 64;
 /// Rows that any chunk may pass: whoever opens the engine anew waits for them.
 const PICKED_ROWS_MAX: u64 = 16 << 10;
 /// Each chunk may pass so many times what the one before might.
