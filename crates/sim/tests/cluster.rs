@@ -361,7 +361,7 @@ fn rare() -> Vec<Control> {
         nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes-move", 40, &[Anomaly::StaleRead]),
         nodes("closed is resolved", |s| s.set_closed_is_resolved(true)).shows_in(
             "rare/past",
-            30,
+            200,
             &[Anomaly::TornSnapshot],
         ),
     ]
