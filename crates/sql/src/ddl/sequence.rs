@@ -167,9 +167,8 @@ impl Run<'_> {
             return Err(invalid(format!("RESTART value ({next}) cannot be greater than MAXVALUE ({})", changed.max)));
         }
         if options.restart.is_some() {
-            let value = next;
             let patience = self.statement.patience();
-            self.db.numbers.set(self.db.kv.as_ref(), &patience, &changed, value, false)?;
+            self.db.numbers.set(self.db.kv.as_ref(), &patience, &changed, next, false)?;
         }
         self.touch().put_relation(Relation::Sequence(changed)).map(|_| ())
     }

@@ -33,10 +33,14 @@ struct Held {
     sorter: Option<Sorter>,
 }
 
+/// Whether something stands before an aggregate.
+fn is_held(call: &AggregateCall) -> bool {
+    call.distinct || !call.order.is_empty()
+}
+
 /// What an aggregate's state of one group takes from the start.
 fn state_bytes(call: &AggregateCall) -> usize {
-    let is_held = call.distinct || !call.order.is_empty();
-    size_of::<State>() + call.state_bytes() + if is_held { size_of::<Held>() } else { 0 }
+    size_of::<State>() + call.state_bytes() + if is_held(call) { size_of::<Held>() } else { 0 }
 }
 
 /// Groups whose states lie in one piece: what is large is not moved when there are more of them.
@@ -207,7 +211,7 @@ impl Groups {
                     sorter: sorted.then(|| Sorter::new(order_of(call), None, &run.context).modest()),
                 })
             };
-            State { accumulator: call.start(), held: (call.distinct || !call.order.is_empty()).then(held) }
+            State { accumulator: call.start(), held: is_held(call).then(held) }
         }));
         if !room {
             self.rest = Some(Partitions::new(self.level, &run.context)?);

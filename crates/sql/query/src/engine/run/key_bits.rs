@@ -57,17 +57,20 @@ impl Reach {
         is_near.then(|| self.count as f64 / (self.last() as f64 + 1.0))
     }
 
+    fn words(&self) -> usize {
+        (self.last() / 64) as usize + 1
+    }
+
     /// What the bits take.
     pub(super) fn bytes(&self) -> usize {
-        (self.last() / 64 + 1) as usize * size_of::<u64>()
+        self.words() * size_of::<u64>()
     }
 }
 
 impl KeyBits {
     /// Of a reach that has a density; no bit is set.
     pub(super) fn new(column: usize, reach: Reach) -> KeyBits {
-        let bits = vec![0u64; (reach.last() / 64) as usize + 1].into_boxed_slice();
-        KeyBits { column, low: reach.low, bits }
+        KeyBits { column, low: reach.low, bits: vec![0; reach.words()].into() }
     }
 
     /// Sets the bit of a number within the reach.
