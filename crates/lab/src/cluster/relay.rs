@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const CHUNK_BYTES: usize = 64 << 10;
 /// Pieces under way in one direction, at most: beyond, the sender waits.
 const PIECES_MAX: usize = 4_096;
+/// Looks at the system's table of sockets for the owner of one: it is read in pieces, and what changes meanwhile may be missing.
+const LOOKS_MAX: usize = 3;
 
 /// How long a message takes from one node to another: `between[from][to]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl Relay {
                 }
                 // The node does not listen yet, or any more: its peer asks again.
                 let Ok(outward) = TcpStream::connect((Ipv4Addr::LOCALHOST, own)) else { continue };
-                let from = inward.peer_addr().ok().and_then(|address| owner(address, &processes));
+                let from = inward.peer_addr().ok().and_then(|address| owner(address, port, &processes));
                 // A connection that cannot be carried is closed, which its ends see.
                 let _ = carry(&inward, &outward, delays.of(from, to));
                 let _ = carry(&outward, &inward, delays.of(from, to));
@@ -111,23 +113,29 @@ fn deliver(under_way: &Receiver<(Instant, Vec<u8>)>, to: &mut TcpStream) {
     }
 }
 
-/// Which of the processes has the socket with this local address.
-fn owner(address: SocketAddr, processes: &[u32]) -> Option<usize> {
-    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
-    let socket = format!("socket:[{}]", inode(&table, address.port())?);
-    let has = |process: &u32| {
-        let files = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
-        let mut links = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
-        links.find(|link| link.as_os_str() == socket.as_str())
-    };
-    processes.iter().position(|process| has(process).is_some())
+/// Which of the processes has the socket with this local address, that is connected to our port.
+fn owner(address: SocketAddr, to: u16, processes: &[u32]) -> Option<usize> {
+    (0..LOOKS_MAX).find_map(|_| {
+        let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+        let socket = format!("socket:[{}]", inode(&table, address.port(), to)?);
+        let has = |process: &u32| {
+            let files = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+            let mut links = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+            links.find(|link| link.as_os_str() == socket.as_str())
+        };
+        processes.iter().position(|process| has(process).is_some())
+    })
 }
 
-/// The inode of the socket with this local port, of the lines of `/proc/net/tcp`.
-fn inode(table: &str, port: u16) -> Option<&str> {
-    let ends = format!(":{port:04X}");
-    let line = table.lines().skip(1).find(|line| line.split_whitespace().nth(1).is_some_and(|l| l.ends_with(&ends)))?;
-    line.split_whitespace().nth(9)
+/// The inode of the socket with these two ports, its own and its peer's, of the lines of `/proc/net/tcp`. One port may be many sockets' own at a time:
+/// the system gives it again for another destination, and what was closed stays in the table for a minute.
+fn inode(table: &str, own: u16, peer: u16) -> Option<&str> {
+    let ends = |address: Option<&str>, port: u16| address.is_some_and(|a| a.ends_with(&format!(":{port:04X}")));
+    let is = |line: &&str| {
+        let mut words = line.split_whitespace().skip(1);
+        ends(words.next(), own) && ends(words.next(), peer)
+    };
+    table.lines().skip(1).find(is)?.split_whitespace().nth(9)
 }
 
 #[cfg(test)]
@@ -142,9 +150,19 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let address = client.local_addr().unwrap();
-        assert_eq!(owner(address, &[1, std::process::id()]), Some(1));
-        assert_eq!(owner(address, &[]), None);
-        assert_eq!(inode("head\n 0: 0100007F:0050 0100007F:9C40 01 0 0 0 0 0 77 1\n", 80), Some("77"));
+        let to = listener.local_addr().unwrap().port();
+        assert_eq!(owner(address, to, &[1, std::process::id()]), Some(1));
+        assert_eq!(owner(address, to, &[]), None);
+    }
+
+    #[test]
+    fn a_port_that_others_have_too_is_told_by_its_peer() {
+        let elsewhere = " 0: 0100007F:0050 0100007F:9C41 01 0 0 0 0 0 76 1\n";
+        let closed = " 1: 0100007F:0050 0100007F:9C42 06 0 0 0 0 0 0 3\n";
+        let ours = " 2: 0100007F:0050 0100007F:9C40 01 0 0 0 0 0 77 1\n";
+        let table = format!("head\n{elsewhere}{closed}{ours}");
+        assert_eq!(inode(&table, 80, 0x9C40), Some("77"));
+        assert_eq!(inode(&table, 80, 0x9C43), None);
     }
 
     #[test]
