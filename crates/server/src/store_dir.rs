@@ -41,6 +41,14 @@ pub enum StoreDirError {
         /// What its file says.
         found: String,
     },
+    /// What was flushed is gone: the log alone is not the store.
+    #[error(
+        "the store {path} has a log, and nothing in {ENGINE_DIR}, where most of its rows were: put back a copy of the whole store, both of one time, or choose an empty --store"
+    )]
+    EngineGone {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory cannot be made or locked.
     #[error("cannot open the store {path}: {error}")]
     Io {
@@ -88,6 +96,10 @@ impl StoreDir {
             log::warning("the lock file does not name this process", &[("cause", &error)]);
         }
         check_format(path)?;
+        // A log is begun when the engine has been made. Its first records may be those that the engine lacks, but loads are in no log.
+        if has_files(&path.join(LOG_DIR)).map_err(failed)? && !has_files(&path.join(ENGINE_DIR)).map_err(failed)? {
+            return Err(StoreDirError::EngineGone { path: path.to_owned() });
+        }
         close_to_others(path, whole);
         Ok(StoreDir { path: path.to_owned(), _lock: lock })
     }
@@ -110,6 +122,15 @@ impl StoreDir {
 /// not ours, and is meant for others.
 fn is_whole(path: &Path) -> std::io::Result<bool> {
     Ok(path.join(FORMAT_FILE).exists() || std::fs::read_dir(path)?.next().is_none())
+}
+
+/// Whether there is anything in a directory, if it is there.
+fn has_files(path: &Path) -> std::io::Result<bool> {
+    match std::fs::read_dir(path) {
+        Ok(mut files) => Ok(files.next().transpose()?.is_some()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
 }
 
 /// A store that others may read is closed to them: what is in it by its names, and the directory if it is the store's as a `whole`. Where
@@ -169,6 +190,26 @@ mod tests {
         // One that was a store before is closed, but for what is not of it.
         drop(StoreDir::open(&path).unwrap());
         assert_eq!((mode(&path), mode(&foreign)), (0o700, 0o755));
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn a_log_without_its_engine_is_no_store() {
+        let path = std::env::temp_dir().join(format!("timeball-store-dir-gone-{}", std::process::id()));
+        let made = |name: &str| {
+            std::fs::create_dir_all(path.join(name)).unwrap();
+            std::fs::write(path.join(name).join("file"), "x").unwrap();
+        };
+        drop(StoreDir::open(&path).unwrap());
+        made(ENGINE_DIR);
+        drop(StoreDir::open(&path).unwrap());
+        made(LOG_DIR);
+        drop(StoreDir::open(&path).unwrap());
+        std::fs::remove_file(path.join(ENGINE_DIR).join("file")).unwrap();
+        for _ in 0..2 {
+            assert!(matches!(StoreDir::open(&path), Err(StoreDirError::EngineGone { .. })));
+            let _ = std::fs::remove_dir_all(path.join(ENGINE_DIR));
+        }
         std::fs::remove_dir_all(&path).unwrap();
     }
 

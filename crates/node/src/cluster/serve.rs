@@ -423,7 +423,7 @@ impl<E: Engine> Core<E> {
         if whole.start >= whole.end {
             return Ok(Looked::Answer(Answer::Rows { rows: Vec::new(), rest: None, newer: None }));
         }
-        let oldest = shard.range.collected_in(span);
+        let oldest = shard.range.collected_for(span);
         if look.snapshot < oldest {
             return Ok(Looked::Answer(Answer::Collected { oldest, key: Some(span.start.clone()) }));
         }
@@ -476,7 +476,7 @@ impl<E: Engine> Core<E> {
                 None => versions.collected_of(&one.start).max(state.collected_of(&one.start)),
                 Some(end) => {
                     let asked = Span { start: one.start.clone(), end: end.clone() };
-                    versions.collected_in(&bounded(&asked)).max(state.collected_in(&asked))
+                    versions.collected_in(&bounded(&asked)).max(state.collected_for(&asked))
                 }
             };
             // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.

@@ -10,6 +10,7 @@ use node::{BeginOptions, RangeId, TxnError};
 use protocol::door::{Body, Frame, Request};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use store::versions::{Apart, Threshold};
 
 /// A node's shell: wants the past of so long, and forgets what it may.
 fn collect(w: &mut World, node: u32, keep_us: u64) {
@@ -100,6 +101,45 @@ fn what_nobody_can_read_goes_and_replicas_stay_equal() {
         w.run(5_000_000);
         w.check_replicas();
         assert!(read_at(&mut w, late, "a").is_err());
+    }
+}
+
+/// Of an index that is kept for longer a key and a span are read as far back, and with what is not kept no further than that.
+#[test]
+fn a_span_of_what_is_kept_longer_is_read_as_its_keys_are() {
+    let mut w = world(54, Weather::calm(), |_| {});
+    let put = |w: &mut World, value: &'static str| {
+        w.ask(4, async move |env| set(env, pairs(&[("kept1", value), ("lost1", value)])).await)
+    };
+    let first = put(&mut w, "1");
+    write_for(&mut w, 8);
+    put(&mut w, "2");
+    for _ in 0..4 {
+        w.run(2_000_000);
+        for node in 1..=3 {
+            let now = w.env(node).now();
+            let ago = |us: u64| Timestamp::new(now.interval.earliest().physical_us() - us, 0);
+            let apart =
+                vec![Apart { index: *b"kept", class: 1, threshold: ago(60_000_000).max(Timestamp::from_u64(1)) }];
+            w.member(node).collect(&now, Threshold { common: ago(4_000_000), apart });
+            w.drain(node);
+            w.run(50_000);
+            w.flush(node);
+        }
+    }
+    assert!(w.member(1).status(RangeId(1)).unwrap().collected > first);
+    let scan = |w: &mut World, from: &'static str, to: &'static str| {
+        w.ask(4, async move |env| {
+            let mut txn = Txn::with(&env, BeginOptions { as_of: Some(first), ..BeginOptions::default() }).unwrap();
+            txn.scan(from, to, false).await
+        })
+    };
+    assert_eq!(read_at(&mut w, first, "kept1"), Ok(Some("1".to_owned())));
+    for (from, to) in [("kept1", "kept9"), ("kept", "kepu"), ("kept", "kept9")] {
+        assert_eq!(scan(&mut w, from, to), Ok(pairs(&[("kept1", "1")])), "{from}..{to}");
+    }
+    for (from, to) in [("kept", "kepu1"), ("kepa", "kept9"), ("lost", "losu")] {
+        assert!(scan(&mut w, from, to).is_err(), "{from}..{to}");
     }
 }
 

@@ -152,6 +152,14 @@ impl Range {
     pub fn collected_of(&self, key: &[u8]) -> Timestamp {
         if self.apart.is_empty() { self.collected } else { self.collected_at(index_of(key)) }
     }
+    /// As [`Range::collected`], for who reads a span: of one index that is what holds for it. (Certification goes by [`Range::collected_in`], which asks more:
+    /// what applying gives must not depend on the release.)
+    pub fn collected_for(&self, span: &Span) -> Timestamp {
+        let from = index_of(&span.start);
+        let next = u32::from_be_bytes(from).checked_add(1).map(u32::to_be_bytes);
+        let within = !span.end.is_empty() && next.is_some_and(|next| span.end[..] <= next[..]);
+        if within { self.collected_at(from) } else { self.collected_in(span) }
+    }
     /// As [`Range::collected`], of all keys of a span.
     pub fn collected_in(&self, span: &Span) -> Timestamp {
         let to = if span.end.is_empty() { [u8::MAX; INDEX_BYTES] } else { index_of(&span.end) };

@@ -3,8 +3,9 @@
 use super::identity::{Charter, Place};
 use super::{ClusterNode, Inner};
 use crate::kv::Shell;
-use crate::kv::info::{FULL, clock_table, health_fields, hex, memory_table, named, text};
+use crate::kv::info::{FULL, clock_table, health_fields, hex, memory_table, named, past_table, text};
 use crate::metrics::MetricsText;
+use clock::Timestamp;
 use node::Span;
 use node::cluster::{NodeId, RangeStatus, Role, VERSION_MAX, VERSION_MIN};
 use sql::internal;
@@ -28,6 +29,12 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
         "memory" => Some(memory_table(&inner.memory, inner.member.versions())),
         "nodes" => Some(nodes(inner)),
         "ranges" => Some(ranges(inner)),
+        "past" => {
+            let (member, kept) = (&inner.member, inner.kept.lock().clone().unwrap_or_default());
+            let here = member.ranges_over(&Span::ALL).into_iter().filter_map(|(_, id)| member.status(id));
+            let collected = here.map(|status| status.collected).fold(member.versions().collected(), Timestamp::max);
+            Some(past_table(member.versions(), collected, inner.retention_seconds, &kept))
+        }
         "led" => Some(led(inner)),
         _ => None,
     }

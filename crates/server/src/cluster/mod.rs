@@ -424,7 +424,7 @@ impl<E: Engine> Kv for ClusterNode<E> {
         info::table(&self.inner, name)
     }
     fn has_internal_table(&self, name: &str) -> bool {
-        matches!(name, "clocks" | "memory" | "nodes" | "ranges")
+        matches!(name, "clocks" | "memory" | "nodes" | "past" | "ranges")
     }
 }
 
@@ -520,6 +520,17 @@ mod tests {
     }
 
     /// What a transaction writes comes to a member's log in parts, or not at all: room for the whole would be taken from the records of others.
+    #[test]
+    fn a_member_says_how_far_back_it_reads() {
+        let (member, dir) = member("past");
+        assert!(member.has_internal_table("past"));
+        let (columns, rows) = member.internal_table("past").unwrap();
+        assert_eq!(columns[..2], ["index_id", "retention_seconds"]);
+        assert_eq!(rows[0][..2], [None, Some("600".to_owned())]);
+        member.shutdown();
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
     #[test]
     fn a_member_makes_no_room_for_a_transaction_of_its_clients() {
         let (member, dir) = member("room");

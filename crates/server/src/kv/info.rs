@@ -7,6 +7,7 @@ use clock::{Level, Reason, Timestamp};
 use node::{PeerClock, PeerWord, Span};
 use parking_lot::Mutex;
 use sql::internal;
+use sql::transaction::Retentions;
 use std::fmt::Write as _;
 use store::{Engine, Versions};
 
@@ -27,7 +28,11 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
         "ranges" => Some(ranges(inner)),
         "led" => Some(led(inner)),
         "memory" => Some(memory_table(&inner.options.memory, inner.node.versions())),
-        "past" => Some(past(inner)),
+        "past" => {
+            let versions = inner.node.versions();
+            let kept = inner.kept.lock().clone().unwrap_or_default();
+            Some(past_table(versions, versions.collected(), inner.options.gc_ttl_seconds, &kept))
+        }
         _ => None,
     }
 }
@@ -95,27 +100,29 @@ pub(crate) fn memory_table<E: Engine>(memory: &Memory, versions: &Versions<E>) -
     })
 }
 
-/// How far back each index can be read; the first row is of all that are not named.
-fn past<E: Engine>(inner: &Inner<E>) -> Table {
-    let columns = named(&internal::PAST);
-    let versions = inner.node.versions();
+/// How far back each index can be read here; the first row is of all that are not named: from `collected` on, if nothing is set for it.
+pub(crate) fn past_table<E: Engine>(
+    versions: &Versions<E>,
+    collected: Timestamp,
+    retention_seconds: u64,
+    kept: &Retentions,
+) -> Table {
     let given_up = versions.given_up();
     let mut rows = vec![vec![
         None,
-        Some(inner.options.gc_ttl_seconds.to_string()),
-        Some(versions.collected().to_string()),
+        Some(retention_seconds.to_string()),
+        Some(collected.to_string()),
         Some(versions.garbage().past.to_string()),
         Some(given_up.versions.to_string()),
         (given_up.times > 0).then(|| given_up.below.to_string()),
     ]];
-    let kept = inner.kept.lock().clone().unwrap_or_default();
     let seconds = |index: u32| kept.indexes.iter().find(|(known, _)| *known == index).map(|(_, seconds)| *seconds);
     let apart = versions.collected_apart().into_iter().map(|(index, ts)| (u32::from_be_bytes(index), ts));
     rows.extend(apart.map(|(index, ts)| {
         let seconds = seconds(index).map(|seconds| seconds.to_string());
         vec![Some(index.to_string()), seconds, Some(ts.to_string()), None, None, None]
     }));
-    (columns, rows)
+    (named(&internal::PAST), rows)
 }
 
 pub(crate) fn hex(key: &[u8]) -> String {
