@@ -32,3 +32,4 @@ mod row_locks;
 mod script;
 mod sessions;
 mod shell;
+mod unindexed;

@@ -22,6 +22,7 @@ use crate::inflight::{InFlight, KEYS_EACH_MAX};
 use crate::large::{Large, Ready, Unwritten};
 use crate::lease::Lease;
 use crate::options::NodeOptions;
+use crate::references::References;
 use crate::reply::{CommitError, Reply};
 use crate::sabotage::Sabotage;
 use crate::versions::Store;
@@ -31,7 +32,7 @@ use clock::{HybridClock, Reading, Timestamp};
 use protocol::door::CommitWait;
 use protocol::log::{Entry, LogIndex, Single};
 use protocol::txn::{
-    Apart, Batch, Cause, Command, Coordinator, Range, RangeId, Record, Refusal, TxnId, Verdict, encode_record,
+    Apart, Batch, Cause, Command, Coordinator, Range, RangeId, Read, Record, Refusal, TxnId, Verdict, encode_record,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -159,6 +160,7 @@ pub(crate) struct Shared<E> {
     pub clock: HybridClock,
     pub store: Store<E>,
     pub inflight: InFlight,
+    pub references: References,
     pub visible: AtomicU64,
     pub lease_end: AtomicU64,
     pub ready_at: AtomicU64,
@@ -212,6 +214,8 @@ pub(crate) struct Core<E> {
     pub(crate) closed: Option<CommitError>,
     /// Commits that are held back until the clock tells when they would be past; woken at every tick. One for each caller, at most.
     pub(crate) held: Vec<Waker>,
+    /// What was referred to before this is not remembered: an earlier life of the node saw to that.
+    pub(crate) referred_from: Timestamp,
 }
 
 impl<E: Engine> Core<E> {
@@ -296,7 +300,9 @@ impl<E: Engine> Core<E> {
                     None => shared.inflight.announce(&batch.writes[..]),
                     Some(large) => shared.inflight.announce(&*large.whole),
                 };
-                shared.inflight.enter(announced, tick)
+                let at = shared.inflight.enter(announced, tick);
+                shared.references.note(batch, at);
+                at
             }
             _ => tick(),
         };
@@ -470,8 +476,8 @@ impl<E: Engine> Core<E> {
         let span = self.ranges.get(&id)?.span();
         let writes = span.contains(last);
         let reads = batch.reads.iter().all(|r| match r {
-            protocol::txn::Read::Key { key, .. } | protocol::txn::Read::Present { key, .. } => span.contains(key),
-            protocol::txn::Read::Span { span: read, .. } => span.covers(read),
+            Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => span.contains(key),
+            Read::Span { span: read, .. } | Read::Referred { span: read, .. } => span.covers(read),
         });
         (writes && reads).then_some(id)
     }

@@ -128,6 +128,9 @@ impl From<Refusal> for TxnError {
     fn from(refusal: Refusal) -> Self {
         let reason = match refusal.cause {
             Cause::WriteChanged { at } => format!("another transaction wrote the same row and committed at {at}"),
+            Cause::ReadChanged { at: Timestamp::MIN } => {
+                "another transaction has come to refer to a key since it was looked for who does".to_owned()
+            }
             Cause::ReadChanged { at } => format!("what was read was changed by a transaction that committed at {at}"),
             Cause::Gone => "a row that is referred to was deleted".to_owned(),
             Cause::Undecided { txn } => format!("the row is held by transaction {txn}, which is committing"),

@@ -73,7 +73,7 @@ fn unchanged<E: Engine>(store: &Store<E>, batch: &Batch, whole: &Whole) -> Optio
         }
     }
     let same = |read: &Read| match read {
-        Read::Present { .. } => true,
+        Read::Present { .. } | Read::Unreferred { .. } | Read::Referred { .. } => true,
         Read::Key { key, since } => store.changed_since(key, *since) == Ok(None),
         Read::Span { span, since } => store.span_changed_since(span, *since) == Ok(None),
     };

@@ -49,6 +49,7 @@ mod locks;
 mod many;
 mod node;
 mod options;
+mod references;
 mod reply;
 mod sabotage;
 mod state;

@@ -2,6 +2,7 @@
 
 use crate::core::{AppendError, Core, FORGET_GROUP, Gated, Outputs, Pending, QUEUE_MAX, answer, damaged};
 use crate::large::Ready;
+use crate::references::refusal;
 use crate::reply::{CommitError, Reply};
 use crate::transaction::writes::Whole;
 use clock::{Reading, Timestamp};
@@ -34,6 +35,10 @@ impl<E: Engine> Core<E> {
             return answer(Some(reply.clone()), Err(CommitError::Overloaded), out);
         }
         self.propose_owed(now);
+        if let Some(refusal) = self.against_references(&batch) {
+            self.shared.counters.txn_certification_failures.one();
+            return answer(Some(reply.clone()), Err(CommitError::Refused(refusal)), out);
+        }
         let early = self.shared.sabotage.ack_before_durable();
         let only = match &ready {
             Some(ready) => self.only_range(&batch, ready.whole.ends()),
@@ -55,6 +60,14 @@ impl<E: Engine> Core<E> {
         };
         if early {
             answer(Some(reply.clone()), Ok(at), out);
+        }
+    }
+
+    /// A key that somebody has come to refer to since it was looked for who does. Nobody has seen the transaction yet, and there are no copies of it: so it need not stand in the log.
+    fn against_references(&self, batch: &Batch) -> Option<Refusal> {
+        match self.shared.sabotage.forget_who_refers() {
+            true => None,
+            false => self.shared.references.against(batch, self.referred_from).map(refusal),
         }
     }
 
@@ -87,18 +100,14 @@ impl<E: Engine> Core<E> {
             part(id, &mut |b| b.writes.extend(write.take()));
         }
         for read in batch.reads {
-            match read {
-                Read::Key { key, since } => {
-                    part(self.route(&key), &mut |b| b.reads.push(Read::Key { key: key.clone(), since }))
+            match &read {
+                Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => {
+                    part(self.route(key), &mut |b| b.reads.push(read.clone()));
                 }
-                Read::Present { key, since } => {
-                    part(self.route(&key), &mut |b| b.reads.push(Read::Present { key: key.clone(), since }))
-                }
-                Read::Span { span, since } => {
-                    let touched = self.ranges.values().filter(|r| r.span().overlaps(&span));
+                Read::Span { span, .. } | Read::Referred { span, .. } => {
+                    let touched = self.ranges.values().filter(|r| r.span().overlaps(span));
                     for range in touched {
-                        let shared = range.span().intersection(&span);
-                        part(range.id(), &mut |b| b.reads.push(Read::Span { span: shared.clone(), since }));
+                        part(range.id(), &mut |b| b.reads.push(read.of_part(range.span())));
                     }
                 }
             }
@@ -193,6 +202,7 @@ impl<E: Engine> Core<E> {
                 let mut flights = Vec::with_capacity(participants.len());
                 for Prepared { at, batch, .. } in prepared {
                     self.shared.store.write(&batch.writes, commit, *at)?;
+                    self.shared.references.note(batch, commit);
                     flights.push(*at);
                 }
                 self.acknowledge(now, commit, Gated { flights, reply, since_ns: now.now_ns }, out);
@@ -378,6 +388,7 @@ impl<E: Engine> Core<E> {
         let visible = self.log.closed();
         self.shared.clock.ratchet(visible);
         self.shared.visible.fetch_max(visible.as_u64(), std::sync::atomic::Ordering::SeqCst);
+        self.referred_from = visible;
         self.adopt_lease();
         for prepared in self.ranges.values().flat_map(|r| r.prepared().values()) {
             let Prepared { at, batch, .. } = prepared;

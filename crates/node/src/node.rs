@@ -55,6 +55,7 @@ impl<E: Engine> Node<E> {
             clock: clock::HybridClock::new(last),
             store: Store(versions),
             inflight: Default::default(),
+            references: Default::default(),
             visible: AtomicU64::new(last.as_u64()),
             lease_end: AtomicU64::new(0),
             ready_at: AtomicU64::new(last.as_u64()),
@@ -80,6 +81,7 @@ impl<E: Engine> Node<E> {
             lease: Lease::default(),
             closed: None,
             held: Vec::new(),
+            referred_from: last,
         };
         let first = last.max(now.interval.earliest()).as_u64();
         let watch = Watch::new(&shared.options);

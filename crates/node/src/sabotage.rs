@@ -37,6 +37,8 @@ switches! {
     forget_versions: set_forget_versions,
     /// Commits do not certify that what they refer to is there.
     forget_references: set_forget_references,
+    /// Keys are deleted that somebody has referred to since (`references`).
+    forget_who_refers: set_forget_who_refers,
     /// Commits certify nothing that they write: the last committer wins.
     skip_write_certification: set_skip_write_certification,
     /// What was asked for ahead counts whatever the snapshot is by now.

@@ -322,6 +322,20 @@ impl Running {
                 let value = Value { id: turn.id(), amount: old.amount + change };
                 Poll::Ready(self.put(*key, value).map(|()| None))
             }
+            Step::Parent(references::KEPT, false) => {
+                match self.txn.observe(&turn.now, &references::child(references::KEPT), turn.waker) {
+                    Poll::Pending => Poll::Pending,
+                    Poll::Ready(Ok(Some(_))) => {
+                        Poll::Ready(self.txn.delete(references::child(references::KEPT)).map(|()| None))
+                    }
+                    Poll::Ready(Ok(None)) => {
+                        let (parent, looked) = (references::parent(references::KEPT), self.txn.snapshot());
+                        let done = if self.txn.unreferred(&parent, looked) { self.txn.delete(parent) } else { Ok(()) };
+                        Poll::Ready(done.map(|()| None))
+                    }
+                    Poll::Ready(Err(e)) => Poll::Ready(Err(e)),
+                }
+            }
             Step::Parent(n, there) => {
                 let key = references::parent(*n);
                 let done = if *there { self.txn.put(key.clone(), key) } else { self.txn.delete(key) };

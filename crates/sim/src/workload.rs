@@ -32,7 +32,7 @@ pub enum Step {
     Put(Key),
     /// Write what the last read of an account found, and so much more.
     Add(Key, i64),
-    /// Write or delete a parent.
+    /// Write or delete a parent; of [`crate::references::KEPT`] delete the child where there is one.
     Parent(u64, bool),
     /// Write a child, if its parent is there.
     Refer(u64),

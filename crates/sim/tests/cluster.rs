@@ -373,6 +373,7 @@ fn unnoticed() -> Vec<Control> {
         nodes("release below what was read", |s| s.set_release_below_reads(true)),
         nodes("read while splitting", |s| s.set_read_while_splitting(true)),
         nodes("forget references", |s| s.set_forget_references(true)),
+        nodes("forget who refers", |s| s.set_forget_who_refers(true)),
         nodes("propose copies", |s| s.set_propose_copies(true)),
         nodes("jump splits", |s| s.set_jump_splits(true)),
         nodes("bury what is prepared", |s| s.set_bury_what_is_prepared(true)),

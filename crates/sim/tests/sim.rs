@@ -69,6 +69,13 @@ fn forgotten_references_are_caught() {
     stopped(&report, "a parent that is not there");
 }
 
+/// Whoever deletes a row has looked who refers to it, and nobody may since.
+#[test]
+fn keys_that_are_deleted_under_a_reference_are_caught() {
+    let report = caught(|node| node.sabotage().set_forget_who_refers(true), 200);
+    stopped(&report, "its child refers to it");
+}
+
 #[test]
 fn skipped_write_certification_is_caught() {
     let report = caught(|node| node.sabotage().set_skip_write_certification(true), 20);

@@ -34,10 +34,10 @@ fn a_cluster_is_raised_by_hand() {
     assert!(why.contains("n3 is not connected"), "{why}");
     nodes.restart(2);
     let told = until("all are there", || ask(&["cluster", "upgrade", "--host", &host]).ok());
-    assert!(told.contains("the cluster has version 3"), "{told}");
+    assert!(told.contains("the cluster has version 4"), "{told}");
     for at in 0..3 {
-        until("all ranges are raised at all nodes", || (version(&nodes, at).0 == 3).then_some(()));
-        until("all nodes know it", || nodes.at(at).get("/health").contains("\"cluster_version\":3").then_some(()));
+        until("all ranges are raised at all nodes", || (version(&nodes, at).0 == 4).then_some(()));
+        until("all nodes know it", || nodes.at(at).get("/health").contains("\"cluster_version\":4").then_some(()));
     }
     client.batch_execute("INSERT INTO t VALUES (11)").unwrap();
     for at in 0..3 {
@@ -48,10 +48,10 @@ fn a_cluster_is_raised_by_hand() {
     nodes.stop(2);
     let file = scratch.path().join("n3").join("CLUSTER");
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("\nversion 3\n"), "{text}");
-    std::fs::write(&file, text.replace("\nversion 3\n", "\nversion 9\n")).unwrap();
+    assert!(text.contains("\nversion 4\n"), "{text}");
+    std::fs::write(&file, text.replace("\nversion 4\n", "\nversion 9\n")).unwrap();
     let why = nodes.spawn(2).ready().map(|_| ()).unwrap_err();
-    assert!(why.contains("knows the versions 1 to 3") && why.contains("version 9"), "{why}");
+    assert!(why.contains("knows the versions 1 to 4") && why.contains("version 9"), "{why}");
     // Without the file it is neither a lone node's nor a new one, whatever it is told.
     std::fs::remove_file(&file).unwrap();
     let alone = Starting::spawn(&nodes.store(2), &["--memory", "256MiB"]).ready().map(|_| ()).unwrap_err();

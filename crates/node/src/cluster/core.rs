@@ -28,6 +28,7 @@ use super::snapshot::Snapshots;
 use super::stage::Sending;
 use crate::core::damaged;
 use crate::counters::Counters;
+use crate::references::References;
 use crate::reply::Reply;
 use crate::sabotage::Sabotage;
 use crate::timeline::Timeline;
@@ -136,6 +137,8 @@ pub(crate) struct Core<E> {
     pub commits_take_us: u64,
     /// The greatest timestamp that was stamped here in any range: a floor may lie above the clock.
     pub stamped: Timestamp,
+    /// Who was referred to, and when last, in all ranges of which a replica is here.
+    pub references: References,
     pub resolved_here: ResolvedHere,
     pub newest_here: Option<Newest>,
     /// For so many ticks the clock has not been believed.

@@ -135,7 +135,7 @@ impl<E: Engine> Core<E> {
         let mut wakeups = Vec::new();
         let reply = self.locks.request(txn, key, mode, wait, &mut wakeups);
         self.woken(&wakeups);
-        self.locked(range, txn, reply, key, None)
+        self.locked(range, txn, reply, (key, false), None)
     }
 
     /// [`Request::Keep`].

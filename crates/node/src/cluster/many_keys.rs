@@ -55,11 +55,14 @@ impl<E: Engine> Core<E> {
             return Ok(Looked::Answer(Answer::TryLater));
         }
         let (mut wakeups, mut known) = (Vec::new(), Vec::new());
+        // Whoever is to see what refers to it asks for it alone.
+        let deletes = mode == LockMode::Update;
         for key in keys.iter().take(MANY_KEYS_MAX) {
             let reply = self.locks.request(txn, key, mode, LockWait::NoWait, &mut wakeups);
             // Whoever holds it is to see the newest version: see `locked`.
             let waits = !matches!(reply, LockReply::Granted { .. })
-                || self.in_flight(self.shard(range)?, key, Timestamp::MAX, Timestamp::MIN);
+                || self.is_undecided(self.shard(range)?, key, deletes)
+                || deletes && newer_than.is_some_and(|snapshot| self.is_referred_to_since(key, snapshot));
             if waits {
                 break;
             }

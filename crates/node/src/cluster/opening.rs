@@ -18,6 +18,7 @@ use super::state::{Kept, State};
 use super::version::unknown;
 use crate::core::damaged;
 use crate::counters::Counters;
+use crate::references::References;
 use crate::sabotage::Sabotage;
 use crate::timeline::Timeline;
 use crate::versions::Store;
@@ -176,6 +177,7 @@ impl<E: Engine> Opening<E> {
             ticks: 0,
             commits_take_us: 0,
             stamped: Timestamp::MIN,
+            references: References::default(),
             resolved_here: ResolvedHere::default(),
             newest_here: None,
             fenced_ticks: 0,

@@ -13,6 +13,7 @@ use super::core::{Core, Gated, ahead_ns, group_of};
 use super::flights::Kind;
 use super::shard::{Asker, Proposal, Shard, Slot};
 use crate::core::damaged;
+use crate::references::refuse_in_log;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
 use protocol::log::raft::{Body, LogEntry, Refused};
@@ -130,8 +131,39 @@ impl<E: Engine> Core<E> {
             self.answer(asker, Answer::Waiting);
             return Ok(());
         }
+        let command = self.against_references(range, command);
         self.propose(now, Some(asker), range, command, floor);
         Ok(())
+    }
+
+    /// A command that relies on it that nobody has come to refer to a key, though somebody has, becomes one that the log refuses (`references`, invariant 2): a copy of it that another leader proposes comes to the same, or is
+    /// told what became of this one.
+    fn against_references(&self, range: RangeId, mut command: Command) -> Command {
+        let (Command::Commit(batch) | Command::Prepare { batch, .. }) = &mut command else { return command };
+        let Some(shard) = self.shards.get(&range).filter(|_| !self.sabotage.forget_who_refers()) else {
+            return command;
+        };
+        // Without its parts it is refused as it is.
+        let whole =
+            if batch.staged.is_none() { Some(&*batch) } else { shard.range.staged(batch).map(|whole| &**whole) };
+        if let Some(key) = whole.and_then(|whole| self.references.against(whole, shard.referred_from)) {
+            refuse_in_log(batch, key);
+        }
+        command
+    }
+
+    /// Notes what a command refers to that has its place in the log (`references`, invariant 1).
+    fn note_references(&self, shard: &Shard, command: &Command, at: Timestamp) {
+        match command {
+            Command::Commit(batch) | Command::Prepare { batch, .. } => {
+                self.references.note(shard.range.staged(batch).map_or(batch, |whole| whole), at);
+            }
+            Command::Outcome { txn, commit: Some(commit), .. } => {
+                let prepared = shard.range.prepared().get(txn);
+                prepared.into_iter().for_each(|prepared| self.references.note(&prepared.batch, *commit));
+            }
+            _ => {}
+        }
     }
 
     /// What is known of a transaction that asks to commit or prepare; `None`: it is new, or on its way.
@@ -158,8 +190,12 @@ impl<E: Engine> Core<E> {
         let write = batch.writes.iter().find(|write| !span.contains(&write.key)).map(|write| self.moved(&write.key));
         let read = || {
             batch.reads.iter().find_map(|read| match read {
-                Read::Key { key, .. } | Read::Present { key, .. } => (!span.contains(key)).then(|| self.moved(key)),
-                Read::Span { span: read, .. } => (!span.covers(read)).then(|| self.moved_span(read)),
+                Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => {
+                    (!span.contains(key)).then(|| self.moved(key))
+                }
+                Read::Span { span: read, .. } | Read::Referred { span: read, .. } => {
+                    (!span.covers(read)).then(|| self.moved_span(read))
+                }
             })
         };
         Ok(write.or_else(read))
@@ -251,6 +287,10 @@ impl<E: Engine> Core<E> {
                         _ => {}
                     }
                 }
+                if let Some(shard) = self.shards.get(&range) {
+                    self.note_references(shard, &command, proposed.at);
+                }
+                let Some(shard) = self.shards.get_mut(&range) else { return };
                 if let Command::Split { .. } = &command {
                     shard.splitting = Some((proposed.index, proposed.at));
                 }
@@ -342,6 +382,11 @@ impl<E: Engine> Core<E> {
             Command::Outcome { txn, .. } => shard.range.prepared().get(txn).map(|prepared| prepared.at),
             _ => None,
         };
+        // Whoever leads one day knows it by then.
+        if let Some(shard) = self.shards.get(&range) {
+            self.note_references(shard, &command, at);
+        }
+        let Some(shard) = self.shards.get_mut(&range) else { return Ok(()) };
         let forgets = self.sabotage.forget_what_is_followed();
         let mut verdict = match self.snapshots.copying.as_mut().filter(|_| !forgets) {
             Some(copying) => shard.range.apply(at, &command, &copying.beside(&self.store))?,

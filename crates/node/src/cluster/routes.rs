@@ -70,14 +70,13 @@ impl Routes {
         }
         for read in batch.reads {
             match &read {
-                Read::Key { key, .. } | Read::Present { key, .. } => {
+                Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => {
                     parts.entry(self.of_key(key)).or_insert_with(empty).reads.push(read);
                 }
-                Read::Span { span, since } => {
+                Read::Span { span, .. } | Read::Referred { span, .. } => {
                     for range in self.over(span) {
                         let Some(part) = self.span(range) else { continue };
-                        let read = Read::Span { span: part.intersection(span), since: *since };
-                        parts.entry(range).or_insert_with(empty).reads.push(read);
+                        parts.entry(range).or_insert_with(empty).reads.push(read.of_part(&part));
                     }
                 }
             }

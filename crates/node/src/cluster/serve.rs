@@ -21,7 +21,7 @@ use crate::versions::bounded;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Found, Look, Request, Seen};
-use protocol::txn::{LockReply, RangeId, Span, TxnId, VersionStore, Wakeup, told_of};
+use protocol::txn::{LockMode, LockReply, LockWait, RangeId, Span, TxnId, VersionStore, Wakeup, told_of};
 use store::{Engine, SnapshotGuard, StoreError, Versions};
 
 /// A parked request that was not asked again for so many ticks is dropped: its gateway is gone.
@@ -306,7 +306,8 @@ impl<E: Engine> Core<E> {
                 if let Some(owner) = self.lock_owners.get_mut(txn) {
                     owner.heard = self.ticks;
                 }
-                self.locked(range, *txn, reply, key, *newer_than)
+                let deletes = *mode == LockMode::Update && *wait == LockWait::Wait;
+                self.locked(range, *txn, reply, (key, deletes), *newer_than)
             }
             command => Ok(Looked::Command(command.clone())),
         }
@@ -501,7 +502,7 @@ impl<E: Engine> Core<E> {
         range: RangeId,
         txn: TxnId,
         reply: LockReply,
-        key: &Bytes,
+        (key, deletes): (&Bytes, bool),
         newer_than: Option<Timestamp>,
     ) -> Result<Looked, StoreError> {
         let waited = match reply {
@@ -517,12 +518,24 @@ impl<E: Engine> Core<E> {
         let Some(snapshot) = newer_than else {
             return Ok(Looked::Answer(Answer::Locked { waited, newer: None, held: self.locks.held(txn) as u64 }));
         };
-        if self.in_flight(self.shard(range)?, key, Timestamp::MAX, Timestamp::MIN) {
+        if self.is_undecided(self.shard(range)?, key, deletes) {
             // Whoever does not want to wait for a lock waits for this all the same: it ends by itself.
             return Ok(Looked::Wait);
         }
         let newer = self.store.0.newest_above(key, snapshot)?;
+        // As if it had been waited for: who refers is to be seen.
+        let waited = waited || deletes && self.is_referred_to_since(key, snapshot);
         Ok(Looked::Answer(Answer::Locked { waited, newer, held: self.locks.held(txn) as u64 }))
+    }
+
+    /// Whether something is on its way that whoever locks a key is to see: a write of it; and where he may be about to delete it, what refers to it.
+    pub(super) fn is_undecided(&self, shard: &Shard, key: &[u8], deletes: bool) -> bool {
+        self.in_flight(shard, key, Timestamp::MAX, Timestamp::MIN) || deletes && shard.range.is_referred_to(key)
+    }
+
+    /// Whether somebody has come to refer to a key above a snapshot: who may be about to delete it is to see that.
+    pub(super) fn is_referred_to_since(&self, key: &[u8], snapshot: Timestamp) -> bool {
+        !self.sabotage.forget_who_refers() && self.references.newest_above(key, snapshot).is_some()
     }
 
     pub fn woken(&mut self, wakeups: &[Wakeup]) {

@@ -84,6 +84,8 @@ pub(crate) struct Shard {
     pub frozen: Option<u64>,
     /// It came of a split, and its group is still to be created here: on these nodes, above this timestamp.
     pub founding: Option<(Vec<u32>, Timestamp)>,
+    /// What was referred to before this, whoever led then, is not known here.
+    pub referred_from: Timestamp,
     /// The term in which it leads and may serve.
     pub led: Option<u64>,
     pub flights: Flights,
@@ -112,6 +114,7 @@ impl Shard {
     pub fn new(range: Range, applied: u64) -> Self {
         Shard {
             written: range.applied(),
+            referred_from: range.applied(),
             late: Late::default(),
             collect_logged: Timestamp::MIN,
             collected: Thresholds::of(&range),
@@ -145,6 +148,7 @@ impl Shard {
     /// Its state is another one: a snapshot was installed. It does not lead.
     pub fn restore(&mut self, range: Range, applied: u64) {
         self.written = range.applied();
+        self.referred_from = range.applied();
         (self.range, self.applied, self.frozen, self.led) = (range, applied, None, None);
         self.flights.clear();
     }

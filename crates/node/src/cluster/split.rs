@@ -85,6 +85,7 @@ impl<E: Engine> Core<E> {
         }
         let mut shard = Shard::new(right, FOUNDED);
         shard.founding = Some((nodes.to_vec(), at));
+        shard.referred_from = self.shards.get(&left).map_or(at, |left| left.referred_from);
         if self.shards.get(&left).is_some_and(|left| left.led.is_some()) {
             self.heirs.insert(id, HEIR_TICKS);
         }

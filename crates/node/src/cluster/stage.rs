@@ -44,8 +44,8 @@ const ENTRY_BYTES: usize = 32;
 pub(crate) fn record_bytes(batch: &Batch) -> usize {
     let writes = batch.writes.iter().map(|w| w.key.len() + w.value.as_ref().map_or(0, Bytes::len) + ENTRY_BYTES);
     let reads = batch.reads.iter().map(|read| match read {
-        Read::Key { key, .. } | Read::Present { key, .. } => key.len() + ENTRY_BYTES,
-        Read::Span { span, .. } => span.start.len() + span.end.len() + ENTRY_BYTES,
+        Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => key.len() + ENTRY_BYTES,
+        Read::Span { span, .. } | Read::Referred { span, .. } => span.start.len() + span.end.len() + ENTRY_BYTES,
     });
     writes.chain(reads).sum()
 }

@@ -15,6 +15,7 @@
 //! | 1 | |
 //! | 2 | a range counts its commits ([`RangeStatus::commits`](super::RangeStatus)) |
 //! | 3 | messages: locks of sessions (`holds`), word about locks by way of a third; reads by who has moved past a node's time (`serve`, invariant 4); what time took of a commit; negotiated snapshots (`settled`); reads of the nearest replica (`near`); time that is lent (`lent`); requests for many keys (`many_keys`) |
+//! | 4 | commits say at which snapshot nobody referred to a key, and leaders refuse them where somebody has come to since (`references`): who looks for references goes by that. A range keeps no parts of what it refused |
 //!
 //! # Invariants
 //! 1. What applying a record does depends on the range's version, never on the program's.
@@ -40,7 +41,7 @@ use store::{Engine, StoreError};
 /// The oldest version of the cluster that this program knows.
 pub const VERSION_MIN: u16 = 1;
 /// The newest.
-pub const VERSION_MAX: u16 = 3;
+pub const VERSION_MAX: u16 = 4;
 
 /// From this version on every leader knows what a read means whose uncertainty ends at its snapshot.
 pub(super) const VERSION_OF_CATCHING_UP: u16 = 3;

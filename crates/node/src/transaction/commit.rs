@@ -141,13 +141,14 @@ fn beside_writes(mut reads: Vec<Read>, decided: impl Fn(&[u8]) -> Option<Timesta
         Read::Key { key, since } => decided(key).is_none_or(|decided| decided > *since),
         // What it writes itself it had looked at before.
         Read::Present { key, .. } => decided(key).is_none(),
-        Read::Span { .. } => true,
+        // Whatever stands there in the end: what was seen of who refers to it has had its effects.
+        Read::Unreferred { .. } | Read::Referred { .. } | Read::Span { .. } => true,
     });
     if sabotage.forget_references() {
-        reads.retain(|read| !matches!(read, Read::Present { .. }));
+        reads.retain(|read| !matches!(read, Read::Present { .. } | Read::Referred { .. }));
     }
     if sabotage.skip_read_certification() {
-        reads.retain(|read| matches!(read, Read::Present { .. }));
+        reads.retain(|read| !matches!(read, Read::Key { .. } | Read::Span { .. }));
     }
     reads
 }

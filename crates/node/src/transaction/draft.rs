@@ -120,6 +120,16 @@ impl Draft {
     /// A key was read at a snapshot.
     pub fn remember_key(&mut self, key: &[u8], snapshot: Timestamp, keep: Keep) {
         self.reads.key(key, snapshot, self.must_certify(keep));
+        self.bound_keys();
+    }
+
+    /// A key was found present at a snapshot, and must be so at the commit.
+    pub fn remember_present(&mut self, key: &[u8], snapshot: Timestamp) {
+        self.reads.present(key, snapshot);
+        self.bound_keys();
+    }
+
+    fn bound_keys(&mut self) {
         if self.reads.has_many_keys() {
             self.buffer.settle_all();
             let buffer = &self.buffer;

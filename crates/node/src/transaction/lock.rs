@@ -23,7 +23,7 @@ pub enum WhenLocked {
 impl<E: Engine> Transaction<E> {
     /// Takes the advisory lock on a key, until the transaction ends or gives it back ([`Transaction::release_since`]); `false`: skipped.
     /// Afterwards a read of the key gives its newest value: the snapshot moved up if it had to and could, else the error is
-    /// [`TxnError::Restart`]; at READ COMMITTED also where the strongest lock was waited for, so that what refers to the key is seen as well; with [`WhenLocked::Skip`] the key is skipped then: whoever changed it held it a moment ago.
+    /// [`TxnError::Restart`]; at READ COMMITTED, where the strongest lock is taken, it moves up to the newest reference to the key, too, and where that was waited for, so that what refers to the key is seen as well; with [`WhenLocked::Skip`] the key is skipped then: whoever changed it held it a moment ago.
     pub fn lock(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         let mark = match (when, self.id) {
             (WhenLocked::Skip, Some(id)) => *self.skip_mark.get_or_insert_with(|| self.node.locks.mark(id)),
@@ -60,6 +60,7 @@ impl<E: Engine> Transaction<E> {
             true => self.node.versions().newest_above(key, self.snapshot),
             false => Ok(None),
         };
+        let newer = newer.map(|newer| newer.max(self.newest_reference(key, mode, when)));
         match newer {
             Err(e) => Poll::Ready(Err(e.into())),
             // What the one before it did may be beside the row, in other tables: a statement that goes by what is, not by what was, looks at that.
@@ -95,7 +96,7 @@ impl<E: Engine> Transaction<E> {
         let alike = |key: &&&[u8]| index_of(key) == index_of(first);
         let count = keys.iter().take(room).take_while(alike).count();
         // What cannot be had so anyway is not locked: it would stay so until the transaction ends.
-        let wanted = self.unchanged(&keys[..count]);
+        let wanted = self.unchanged(&keys[..count], mode);
         meanwhile();
         if wanted == 0 {
             return 0;
@@ -104,20 +105,30 @@ impl<E: Engine> Transaction<E> {
         let granted = self.node.locks.request_all(id, session, &keys[..wanted], mode);
         self.granted += granted;
         // Whoever wrote one before it was locked is in flight, or applied.
-        self.unchanged(&keys[..granted])
+        self.unchanged(&keys[..granted], mode)
     }
 
-    /// How many keys of one index, from the first on, nobody is about to write, nor has written above the snapshot.
-    fn unchanged(&self, keys: &[&[u8]]) -> usize {
+    /// When a key was referred to last, if that is above the snapshot, for who wants its strongest lock: he may be about to delete it, and is to see who refers to it.
+    /// At READ COMMITTED: elsewhere the snapshot is to stay where it is, and the commit is refused.
+    fn newest_reference(&self, key: &[u8], mode: LockMode, when: WhenLocked) -> Option<Timestamp> {
+        let shared = &self.node.shared;
+        let wants = mode == LockMode::Update && when != WhenLocked::Skip;
+        let asks = wants && self.draft.isolation == Isolation::ReadCommitted && !shared.sabotage.forget_who_refers();
+        if asks { shared.references.newest_above(key, self.snapshot) } else { None }
+    }
+
+    /// How many keys of one index, from the first on, nobody is about to write, nor has written above the snapshot, nor referred to, where `mode` asks for that.
+    fn unchanged(&self, keys: &[&[u8]], mode: LockMode) -> usize {
         let shared = &self.node.shared;
         let clear = if shared.sabotage.ignore_inflight() { keys.len() } else { shared.inflight.clear_of(keys) };
-        match keys.first() {
+        let clear = match keys.first() {
             Some(first) if clear > 0 && self.node.versions().may_be_newer_beside(first, self.snapshot) => {
                 let same = |key: &&&[u8]| self.node.versions().newest_above(key, self.snapshot) == Ok(None);
                 keys[..clear].iter().take_while(same).count()
             }
             _ => clear,
-        }
+        };
+        keys[..clear].iter().take_while(|key| self.newest_reference(key, mode, WhenLocked::Wait).is_none()).count()
     }
 
     /// Whose the locks are: said with the first one that is asked for.

@@ -131,7 +131,7 @@ impl<E: Engine> Transaction<E> {
         match self.node.shared.store.is_present(key) {
             Err(e) => Poll::Ready(Err(e.into())),
             Ok(true) => {
-                self.draft.reads.present(key, self.snapshot);
+                self.draft.remember_present(key, self.snapshot);
                 Poll::Ready(Ok(true))
             }
             Ok(false) => {
@@ -142,6 +142,19 @@ impl<E: Engine> Transaction<E> {
                 Poll::Ready(Ok(false))
             }
         }
+    }
+
+    /// Whether [`Transaction::unreferred`] can be said of one key more.
+    pub fn guards_references(&self) -> bool {
+        self.draft.reads.remembers_unreferred()
+    }
+
+    /// The caller has looked at `since`, by reads that are not remembered, who refers to a key, and goes by it: the commit is refused where a transaction that found the key [present](Transaction::present) has
+    /// committed above that, whatever is written to the key by then. Until [`Transaction::rollback_to`] takes back what was built on it.
+    /// `false`: that cannot be promised, and what was looked through is to be certified.
+    pub fn unreferred(&mut self, key: &Bytes, since: Timestamp) -> bool {
+        self.draft.reads.unreferred(key, since, self.lock_marks.len());
+        true
     }
 
     /// A chunk of at most `limit` rows of a span (highest first where `reverse`), own writes merged in.
@@ -167,6 +180,18 @@ impl<E: Engine> Transaction<E> {
         waker: &Waker,
     ) -> Op<Chunk> {
         self.chunk(now, span, reverse, limit, Keep::Nothing, waker)
+    }
+
+    /// As [`Transaction::scan`], and not remembered: see [`Transaction::observe`].
+    pub fn observe_scan(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        limit: usize,
+        waker: &Waker,
+    ) -> Op<Chunk> {
+        self.chunk(now, span, reverse, limit, Keep::Unremembered, waker)
     }
 
     fn chunk(

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 pub const MAX_READ_KEYS: usize = 65_536;
 /// Spans remembered before neighbours are joined.
 pub const MAX_READ_SPANS: usize = 1024;
-/// Keys remembered as present; more are remembered as read, whose every change counts.
+/// Keys remembered as present; more are certified by their version, and of those it is said in which span they lie.
 pub const MAX_PRESENT_KEYS: usize = 65_536;
+/// Keys of which it is remembered that nobody referred to them; for more, who looks certifies all that he looks through.
+pub const MAX_UNREFERRED_KEYS: usize = 65_536;
 /// Keys relied upon before those that are there twice are joined.
 pub const MAX_RELIED_KEYS: usize = 4096;
 /// So many neighbours become one.
@@ -37,6 +39,10 @@ pub(crate) struct Reads {
     spans: Vec<Seen>,
     /// Keys that must have a value at the commit, with the snapshot of the time. No refresh asks for them: the snapshot is not theirs.
     present: BTreeMap<Bytes, Timestamp>,
+    /// Between which keys those lie, of each index, that are relied upon beyond [`MAX_PRESENT_KEYS`], with the snapshot of the first.
+    referred: BTreeMap<Bytes, (Bytes, Bytes, Timestamp)>,
+    /// Keys to which nobody may have come to refer since a snapshot, and how many savepoints there were: see [`Reads::unreferred`].
+    unreferred: BTreeMap<Bytes, (Timestamp, usize)>,
     /// What the caller relies on without having read it here (see [`super::Transaction::rely`]), and how many savepoints there were.
     relied: Vec<(Seen, usize)>,
     /// Beyond so many of those each is looked for among the others, again when they are twice as many.
@@ -78,6 +84,19 @@ impl Reads {
     /// Forgets what was relied upon since there were more savepoints than these.
     pub fn forget_relied(&mut self, savepoints: usize) {
         self.relied.retain(|(_, then)| *then <= savepoints);
+        self.unreferred.retain(|_, (_, then)| *then <= savepoints);
+    }
+
+    /// The caller has looked who refers to a key, at `since`, and remembers nothing of the look; there are so many savepoints. Of several looks the first counts: each has had its effects, and one for each
+    /// foreign key is made. The snapshot moves up without it.
+    pub fn unreferred(&mut self, key: &Bytes, since: Timestamp, savepoints: usize) {
+        let known = self.unreferred.entry(key.clone()).or_insert((since, savepoints));
+        known.0 = known.0.min(since);
+    }
+
+    /// Whether [`Reads::unreferred`] has room for more.
+    pub fn remembers_unreferred(&self) -> bool {
+        self.unreferred.len() < MAX_UNREFERRED_KEYS
     }
 
     /// Whether there are more keys than should be remembered.
@@ -108,19 +127,31 @@ impl Reads {
 
     /// Bytes of memory, about.
     pub fn held_bytes(&self) -> usize {
-        (self.keys.len() + self.spans.len() + self.present.len() + self.relied.len()) * SEEN_BYTES
+        let references = self.present.len() + self.referred.len() + self.unreferred.len();
+        (self.keys.len() + self.spans.len() + self.relied.len() + references) * SEEN_BYTES
     }
 
-    /// The key must have a value at the commit.
+    /// The key must have a value at the commit. Afterwards: [`Reads::bound_keys`], where [`Reads::has_many_keys`].
     pub fn present(&mut self, key: &[u8], since: Timestamp) {
         if self.present.contains_key(key) {
             return;
         }
-        if self.present.len() >= MAX_PRESENT_KEYS {
-            self.key(key, since, true);
+        if self.present.len() < MAX_PRESENT_KEYS {
+            self.present.insert(Bytes::copy_from_slice(key), since);
             return;
         }
-        self.present.insert(Bytes::copy_from_slice(key), since);
+        self.key(key, since, true);
+        let copied = || Bytes::copy_from_slice(key);
+        match self.referred.get_mut(index_of(key)) {
+            Some((first, last, _)) => {
+                if *key < **first {
+                    *first = copied();
+                } else if *key > **last {
+                    *last = copied();
+                }
+            }
+            None => drop(self.referred.insert(Bytes::copy_from_slice(index_of(key)), (copied(), copied(), since))),
+        }
     }
 
     /// A span read in chunks grows at its end (or start, in reverse).
@@ -155,7 +186,11 @@ impl Reads {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.spans.is_empty() && self.present.is_empty() && self.relied.is_empty()
+        self.keys.is_empty()
+            && self.spans.is_empty()
+            && self.present.is_empty()
+            && self.relied.is_empty()
+            && self.unreferred.is_empty()
     }
     pub fn iter(&self) -> impl Iterator<Item = &Seen> {
         self.keys.iter().chain(&self.spans).chain(self.relied.iter().map(|(seen, _)| seen))
@@ -185,7 +220,13 @@ impl Reads {
         let spans = spans.into_iter().filter(|seen| all || seen.certified);
         let present = std::mem::take(&mut self.present).into_iter();
         let present = present.map(|(key, since)| Read::Present { key, since });
-        keys.into_iter().chain(spans).map(Seen::into_read).chain(present).collect()
+        let referred = std::mem::take(&mut self.referred).into_values();
+        let referred =
+            referred.map(|(first, last, since)| Read::Referred { span: Span::new(first, after(&last)), since });
+        let unreferred = std::mem::take(&mut self.unreferred).into_iter();
+        let unreferred = unreferred.map(|(key, (since, _))| Read::Unreferred { key, since });
+        let references = present.chain(referred).chain(unreferred);
+        keys.into_iter().chain(spans).map(Seen::into_read).chain(references).collect()
     }
 }
 
@@ -268,6 +309,55 @@ mod tests {
             assert!(covers(&key(11, n.wrapping_mul(2_654_435_761)), at(7), n % 2 == 0));
         }
         assert!(!covers(&key(10, 3), at(9), false), "nobody read it");
+    }
+
+    #[test]
+    fn of_very_many_references_it_is_said_between_which_keys_they_lie() {
+        let mut reads = Reads::default();
+        for n in 0..MAX_PRESENT_KEYS as u32 {
+            reads.present(&key(9, n), at(5));
+        }
+        for n in [80_000, 70_000, 90_000, 3] {
+            reads.present(&key(9, n), at(6));
+        }
+        reads.present(&key(11, 7), at(7));
+        let all = reads.take_certified(false);
+        let keys: Vec<&[u8]> = all
+            .iter()
+            .filter_map(|read| if let Read::Key { key, .. } = read { Some(&key[..]) } else { None })
+            .collect();
+        assert_eq!(
+            keys,
+            [&key(9, 70_000)[..], &key(9, 80_000), &key(9, 90_000), &key(11, 7)],
+            "they are certified, too"
+        );
+        let spans = all.into_iter().filter(|read| matches!(read, Read::Referred { .. }));
+        let between = |index, first, last: u32, since| {
+            let span = Span::new(key(index, first), after(&key(index, last)));
+            Read::Referred { span, since: at(since) }
+        };
+        assert_eq!(spans.collect::<Vec<_>>(), [between(9, 70_000, 90_000, 6), between(11, 7, 7, 7)]);
+    }
+
+    #[test]
+    fn of_several_looks_for_a_key_the_first_counts_that_was_not_taken_back() {
+        let mut reads = Reads::default();
+        let said = |reads: &mut Reads, since, savepoints| {
+            reads.unreferred(&Bytes::from_static(b"abcdp"), at(since), savepoints)
+        };
+        said(&mut reads, 5, 2);
+        said(&mut reads, 6, 3);
+        reads.forget_relied(2);
+        reads.unchanged_up_to(at(9));
+        reads.forget_uncertified();
+        said(&mut reads, 9, 2);
+        let unreferred = |since| vec![Read::Unreferred { key: Bytes::from_static(b"abcdp"), since: at(since) }];
+        assert_eq!(reads.take_certified(false), unreferred(5));
+        said(&mut reads, 5, 2);
+        reads.forget_relied(1);
+        assert!(reads.is_empty());
+        said(&mut reads, 7, 1);
+        assert_eq!(reads.take_certified(true), unreferred(7));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod one_range;
 mod operations;
 mod parts;
 mod past;
+mod references;
 mod rules;
 mod silence;
 mod snapshots;

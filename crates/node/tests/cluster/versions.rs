@@ -9,7 +9,7 @@ use protocol::door::VERSION_OF_SESSION_LOCKS;
 const NEW: u16 = 2;
 
 /// Three nodes, of which the first runs an older program, which knows the cluster's version and no later one.
-fn mixed_at(seed: u64, version: u16, prepare: super::world::Prepare) -> World {
+pub fn mixed_at(seed: u64, version: u16, prepare: super::world::Prepare) -> World {
     let mut w = World::of_version(version, seed, 3, founding(&["", "m"], &[1, 2, 3]), prepare);
     restart_as(&mut w, 1, version);
     w
@@ -19,7 +19,7 @@ fn mixed(seed: u64, prepare: super::world::Prepare) -> World {
     mixed_at(seed, NEW - 1, prepare)
 }
 
-fn restart_as(w: &mut World, node: u32, newest: u16) {
+pub fn restart_as(w: &mut World, node: u32, newest: u16) {
     w.run(1_000_000);
     w.crash(node);
     w.set_program(node, newest);

@@ -4,6 +4,7 @@ mod bulk;
 mod idle;
 mod looks;
 mod queue;
+mod references;
 mod together;
 
 use bytes::Bytes;

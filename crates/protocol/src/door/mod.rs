@@ -27,6 +27,8 @@ pub const VERSION_OF_REACHES: u16 = 3;
 pub const VERSION_OF_NEGOTIATION: u16 = 3;
 /// The version of the cluster in which [`Request::Time`] is new.
 pub const VERSION_OF_LENT_TIME: u16 = 3;
+/// From this version of the cluster on commits say what they have seen of who refers to a key, and leaders go by it.
+pub const VERSION_OF_REFERENCES: u16 = 4;
 /// The version of the cluster in which requests for many keys at a time are new ([`Request::GetMany`], [`Request::LockMany`]).
 pub const VERSION_OF_MANY_KEYS: u16 = 3;
 

@@ -1,4 +1,7 @@
-use super::{VERSION_OF_LENT_TIME, VERSION_OF_MANY_KEYS, VERSION_OF_NEGOTIATION, VERSION_OF_SESSION_LOCKS, words};
+use super::{
+    VERSION_OF_LENT_TIME, VERSION_OF_MANY_KEYS, VERSION_OF_NEGOTIATION, VERSION_OF_REFERENCES,
+    VERSION_OF_SESSION_LOCKS, words,
+};
 use crate::txn::staging::{read_part, write_part};
 use crate::txn::{Batch, LockMode, LockWait, Part, RangeId, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -311,6 +314,9 @@ impl Request {
             Request::Settled { .. } => VERSION_OF_NEGOTIATION,
             Request::Time => VERSION_OF_LENT_TIME,
             Request::GetMany { .. } | Request::LockMany { .. } => VERSION_OF_MANY_KEYS,
+            Request::Commit { batch, .. } | Request::Prepare { batch, .. } if batch.tells_of_references() => {
+                VERSION_OF_REFERENCES
+            }
             _ => 1,
         }
     }

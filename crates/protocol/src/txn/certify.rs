@@ -116,6 +116,9 @@ pub(super) fn reads_unchanged<V: VersionStore>(batch: &Batch, versions: &V) -> R
             },
             Read::Key { key, since } => versions.changed_since(key, *since)?.map(|at| (key.clone(), at)),
             Read::Span { span, since } => versions.span_changed_since(span, *since)?,
+            // Who proposed it has asked, and says so.
+            Read::Unreferred { key, since } => (*since == Timestamp::MIN).then(|| (key.clone(), *since)),
+            Read::Referred { .. } => continue,
         };
         if let Some((key, at)) = changed {
             return Ok(Err(Refusal { key, cause: Cause::ReadChanged { at } }));
@@ -147,20 +150,21 @@ fn kept(key: &Bytes, since: Timestamp, threshold: Timestamp) -> Result<(), Refus
 pub(super) fn inside_reads(range: &Range, batch: &Batch) -> Result<(), Refusal> {
     for read in &batch.reads {
         let (key, inside, threshold) = match read {
-            Read::Key { key, .. } | Read::Present { key, .. } => {
+            Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => {
                 (key, range.span().contains(key), range.collected_of(key))
             }
-            Read::Span { span, .. } => (&span.start, range.span().covers(span), range.collected_in(span)),
+            Read::Span { span, .. } | Read::Referred { span, .. } => {
+                (&span.start, range.span().covers(span), range.collected_in(span))
+            }
         };
         if !inside {
             return Err(Refusal::new(key, Cause::Moved));
         }
-        if !matches!(read, Read::Present { .. }) {
-            let told = match read {
-                Read::Span { span, .. } => &told_of(&span.start, Some(&span.end)),
-                Read::Key { .. } | Read::Present { .. } => key,
-            };
-            kept(told, read.since(), threshold)?;
+        match read {
+            Read::Key { since, .. } => kept(key, *since, threshold)?,
+            Read::Span { span, since } => kept(&told_of(&span.start, Some(&span.end)), *since, threshold)?,
+            // No versions are asked for.
+            Read::Present { .. } | Read::Unreferred { .. } | Read::Referred { .. } => {}
         }
     }
     Ok(())
@@ -180,6 +184,15 @@ fn undisturbed(range: &Range, batch: &Batch) -> Result<(), Refusal> {
     for read in &batch.reads {
         if let Some((txn, key)) = holds.against_read(batch.txn, read) {
             return Err(Refusal::new(key, Cause::Undecided { txn }));
+        }
+    }
+    for read in &batch.reads {
+        if let Some(txn) = holds.against_references(batch.txn, read) {
+            let key = match read {
+                Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => key.clone(),
+                Read::Span { span, .. } | Read::Referred { span, .. } => told_of(&span.start, Some(&span.end)),
+            };
+            return Err(Refusal::new(&key, Cause::Undecided { txn }));
         }
     }
     for txn in holds.large().filter(|txn| *txn != batch.txn) {

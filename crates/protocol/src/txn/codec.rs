@@ -28,6 +28,8 @@ const VERSION_UNTIL: u8 = 5;
 const VERSION_STAGED: u8 = 6;
 /// The first with [`Command::Raise`].
 const VERSION_RAISE: u8 = 7;
+/// The first with [`Read::Unreferred`] and [`Read::Referred`].
+const VERSION_REFERENCES: u8 = 8;
 /// Bytes before the command.
 pub const HEADER_BYTES: usize = 17;
 
@@ -54,6 +56,8 @@ const RAISE: u8 = 19;
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
 const READ_PRESENT: u8 = 2;
+const READ_UNREFERRED: u8 = 3;
+const READ_REFERRED: u8 = 4;
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
 
@@ -105,7 +109,11 @@ pub fn encode_commit(
 ) {
     debug_assert!(batch.until.is_none() && batch.staged.is_none() && batch.writes.is_empty());
     let mut w = Writer(out);
-    w.byte(if batch.needs_presence() { VERSION_PRESENT } else { VERSION });
+    w.byte(match batch {
+        batch if batch.tells_of_references() => VERSION_REFERENCES,
+        batch if batch.needs_presence() => VERSION_PRESENT,
+        _ => VERSION,
+    });
     w.fixed(range.0);
     w.time(at);
     w.byte(COMMIT);
@@ -117,6 +125,7 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
     let mut w = Writer(out);
     w.byte(match command {
         Command::Raise { .. } => VERSION_RAISE,
+        Command::Commit(batch) | Command::Prepare { batch, .. } if batch.tells_of_references() => VERSION_REFERENCES,
         Command::Stage { .. } => VERSION_STAGED,
         Command::Commit(batch) | Command::Prepare { batch, .. } if batch.staged.is_some() => VERSION_STAGED,
         _ if until_of(command).is_some() => VERSION_UNTIL,
@@ -227,7 +236,7 @@ impl Record {
     pub fn decode(bytes: &Bytes) -> Result<Record, DecodeError> {
         let mut r = Reader(bytes.clone());
         match r.byte("version")? {
-            VERSION..=VERSION_RAISE => {}
+            VERSION..=VERSION_REFERENCES => {}
             other => return Err(DecodeError::Version(other)),
         }
         let range = RangeId(r.fixed("range")?);
@@ -350,8 +359,13 @@ fn write_batch_of(w: &mut Writer<'_>, batch: &Batch, writes: &(impl LentWrites +
                 w.number(below(*since));
                 w.bytes(key);
             }
-            Read::Span { span, since } => {
-                w.byte(READ_SPAN);
+            Read::Unreferred { key, since } => {
+                w.byte(READ_UNREFERRED);
+                w.number(below(*since));
+                w.bytes(key);
+            }
+            Read::Span { span, since } | Read::Referred { span, since } => {
+                w.byte(if matches!(read, Read::Span { .. }) { READ_SPAN } else { READ_REFERRED });
                 w.number(below(*since));
                 w.bytes(&span.start);
                 w.bytes(&span.end);
@@ -387,7 +401,11 @@ pub(crate) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
         reads.push(match kind {
             READ_KEY => Read::Key { key: r.bytes("read key")?, since },
             READ_PRESENT => Read::Present { key: r.bytes("key that is there")?, since },
-            READ_SPAN => Read::Span { span: Span { start: r.bytes("span start")?, end: r.bytes("span end")? }, since },
+            READ_UNREFERRED => Read::Unreferred { key: r.bytes("key that nobody refers to")?, since },
+            READ_SPAN | READ_REFERRED => {
+                let span = Span { start: r.bytes("span start")?, end: r.bytes("span end")? };
+                if kind == READ_SPAN { Read::Span { span, since } } else { Read::Referred { span, since } }
+            }
             _ => return Err(DecodeError::Damaged("read")),
         });
     }

@@ -91,13 +91,31 @@ pub enum Read {
         /// The snapshot that it was read from.
         since: Timestamp,
     },
+    /// That nobody has come to refer to a key: what who looks for references to it relies on, where he certifies nothing of what he has seen.
+    Unreferred {
+        /// The key.
+        key: Bytes,
+        /// The snapshot of the look; none, where the log is to refuse it ([`Timestamp::MIN`]): who proposes knows when a key was referred to last.
+        since: Timestamp,
+    },
+    /// That keys of a span, nobody says which, are referred to: beside reads of them, which certify that they are there.
+    Referred {
+        /// From the first to behind the last.
+        span: Span,
+        /// The snapshot of the time. It is not asked.
+        since: Timestamp,
+    },
 }
 
 impl Read {
     /// The snapshot that it was read from.
     pub fn since(&self) -> Timestamp {
         match self {
-            Read::Key { since, .. } | Read::Present { since, .. } | Read::Span { since, .. } => *since,
+            Read::Key { since, .. }
+            | Read::Present { since, .. }
+            | Read::Span { since, .. }
+            | Read::Unreferred { since, .. }
+            | Read::Referred { since, .. } => *since,
         }
     }
     /// Whether a write changes what was read.
@@ -106,6 +124,27 @@ impl Read {
             Read::Key { key, .. } => *key == write.key,
             Read::Present { key, .. } => *key == write.key && write.value.is_none(),
             Read::Span { span, .. } => span.contains(&write.key),
+            Read::Unreferred { .. } | Read::Referred { .. } => false,
+        }
+    }
+    /// The same of what lies in a span; of one key itself.
+    pub fn of_part(&self, part: &Span) -> Read {
+        let mut read = self.clone();
+        if let Read::Span { span, .. } | Read::Referred { span, .. } = &mut read {
+            *span = part.intersection(span);
+        }
+        read
+    }
+    /// Whether the one says that a key is referred to, and the other that it is not.
+    pub fn contradicts(&self, other: &Read) -> bool {
+        let refers = |key: &Bytes, read: &Read| match read {
+            Read::Present { key: referred, .. } => referred == key,
+            Read::Referred { span, .. } => span.contains(key),
+            Read::Key { .. } | Read::Span { .. } | Read::Unreferred { .. } => false,
+        };
+        match (self, other) {
+            (Read::Unreferred { key, .. }, other) | (other, Read::Unreferred { key, .. }) => refers(key, other),
+            _ => false,
         }
     }
 }
@@ -130,6 +169,10 @@ impl Batch {
     /// Whether it relies on a key being there.
     pub fn needs_presence(&self) -> bool {
         self.reads.iter().any(|read| matches!(read, Read::Present { .. }))
+    }
+    /// Whether it says who refers to what in a way that older programs do not know.
+    pub fn tells_of_references(&self) -> bool {
+        self.reads.iter().any(|read| matches!(read, Read::Unreferred { .. } | Read::Referred { .. }))
     }
     /// The write of a key, if there is one.
     pub fn write_of(&self, key: &[u8]) -> Option<&Write> {

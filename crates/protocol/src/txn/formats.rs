@@ -37,6 +37,9 @@ fn commands() -> Vec<Command> {
     let until = Some(at(99));
     let mut present = batch(until);
     present.reads.push(Read::Present { key: key("b"), since: at(4) });
+    let mut references = present.clone();
+    references.reads.push(Read::Unreferred { key: key("b"), since: at(4) });
+    references.reads.push(Read::Referred { span: Span::new("c", "d"), since: at(1) });
     let (whole, parts) = batch(until).to_parts(9);
     let part = Part { txn, until: at(98), whole: whole.clone(), number: 1, bytes: parts[1].clone() };
     let staged = Batch { txn, until, staged: Some(whole), ..Batch::default() };
@@ -62,6 +65,7 @@ fn commands() -> Vec<Command> {
         Command::Lease { end: at(6) },
         Command::Release,
         Command::Raise { version: 2 },
+        Command::Commit(references),
     ]
 }
 

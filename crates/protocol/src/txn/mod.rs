@@ -28,7 +28,8 @@
 //!    prepare.
 //! 4. *A certified read is unchanged*: refused if any key of it has a version above the read's `since`, or is in the writes of
 //!    a foreign prepare; and while a prepare holds a read, no other command writes there. Of a key that must only be *present* (a row
-//!    that another refers to) just a deletion counts, wherever the snapshot lies: it must have a value at the commit.
+//!    that another refers to) just a deletion counts, wherever the snapshot lies: it must have a value at the commit. Who says that
+//!    nobody has come to refer to a key is refused where the record says that somebody has, and while a prepare refers to it; and the other way round.
 //! 5. *One decision*: committed exactly when every participant logged a successful prepare. A participant that answers
 //!    "no prepare" has first logged a fence (an `aborted` outcome), which refuses a late prepare for ever.
 //! 6. *The commit timestamp is at least each prepare timestamp*, so a reader that waits for prepares at or below its snapshot

@@ -24,6 +24,8 @@ fn index_of(key: &[u8]) -> [u8; INDEX_BYTES] {
 pub const FIRST_VERSION: u16 = 1;
 /// From this version on a range counts its commits.
 pub const VERSION_COUNTS_COMMITS: u16 = 2;
+/// From this version on a range does not keep the parts of what it refuses: who proposes that may have refused it without looking at them.
+const VERSION_DROPS_PARTS: u16 = 4;
 
 /// What became of a transaction, as a participant remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -359,8 +361,11 @@ impl Range {
         until <= self.memory.swept
     }
 
-    /// Certification failed: of what may come again it is remembered.
+    /// Certification failed: of what may come again it is remembered, and nobody comes for its parts.
     fn refuse(&mut self, batch: &Batch, refusal: Refusal) -> Verdict {
+        if self.version >= VERSION_DROPS_PARTS {
+            self.stagings.remove(batch.txn);
+        }
         if batch.until.is_some() {
             self.memory.remember(batch.txn, Outcome::Aborted, batch.until, Vec::new());
         }
@@ -448,6 +453,11 @@ impl Range {
         let prepared = self.prepared.remove(&txn)?;
         self.holds.leave(&prepared.batch);
         Some(prepared)
+    }
+
+    /// Whether a prepared, undecided transaction relies on a key's having a value: it refers to it, or will not have.
+    pub fn is_referred_to(&self, key: &[u8]) -> bool {
+        self.holds.needs(key)
     }
 
     /// What its prepares hold.

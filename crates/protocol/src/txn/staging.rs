@@ -69,8 +69,10 @@ impl Batch {
     fn extent(&self) -> Span {
         let behind = |key: &[u8]| Bytes::from([key, &[0]].concat());
         let reads = self.reads.iter().map(|read| match read {
-            super::Read::Key { key, .. } | super::Read::Present { key, .. } => Span::new(key.clone(), behind(key)),
-            super::Read::Span { span, .. } => span.clone(),
+            super::Read::Key { key, .. } | super::Read::Present { key, .. } | super::Read::Unreferred { key, .. } => {
+                Span::new(key.clone(), behind(key))
+            }
+            super::Read::Span { span, .. } | super::Read::Referred { span, .. } => span.clone(),
         });
         // Writes are in order.
         let ends = self.writes.first().into_iter().chain(self.writes.last());

@@ -44,6 +44,9 @@ pub(crate) trait Operations: Send {
         waker: &Waker,
     ) -> Op<Chunk>;
     fn peek_scan(&mut self, now: &Reading, span: &Span, reverse: bool, limit: usize, waker: &Waker) -> Op<Chunk>;
+    fn observe_scan(&mut self, now: &Reading, span: &Span, reverse: bool, limit: usize, waker: &Waker) -> Op<Chunk>;
+    fn guards_references(&self) -> bool;
+    fn unreferred(&mut self, key: &Bytes, since: Timestamp) -> bool;
     /// `None`: rows have to be scanned.
     fn sweep(
         &mut self,
@@ -196,6 +199,22 @@ macro_rules! forward {
                 waker: &Waker,
             ) -> Op<Chunk> {
                 self.peek_scan(now, span, reverse, limit, waker)
+            }
+            fn observe_scan(
+                &mut self,
+                now: &Reading,
+                span: &Span,
+                reverse: bool,
+                limit: usize,
+                waker: &Waker,
+            ) -> Op<Chunk> {
+                self.observe_scan(now, span, reverse, limit, waker)
+            }
+            fn guards_references(&self) -> bool {
+                self.guards_references()
+            }
+            fn unreferred(&mut self, key: &Bytes, since: Timestamp) -> bool {
+                self.unreferred(key, since)
             }
             fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError> {
                 self.put(key, value)

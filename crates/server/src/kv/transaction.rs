@@ -328,6 +328,19 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         let chunk = self.block(Wait::Range, 0, |_, txn, waker| txn.peek_scan(&now, span, *reverse, *limit, waker)).0?;
         Ok(ScanChunk { rows: chunk.rows, rest: chunk.rest })
     }
+    fn observe_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        let now = self.inner.now();
+        let ScanRequest { span, reverse, limit } = request;
+        let chunk =
+            self.block(Wait::Range, 0, |_, txn, waker| txn.observe_scan(&now, span, *reverse, *limit, waker)).0?;
+        Ok(ScanChunk { rows: chunk.rows, rest: chunk.rest })
+    }
+    fn guards_references(&self) -> bool {
+        self.txn.guards_references()
+    }
+    fn unreferred(&mut self, key: &Bytes, since: Timestamp) -> bool {
+        self.txn.unreferred(key, since)
+    }
     fn negotiate(&mut self, spans: &[Span], least: Timestamp) -> Result<Timestamp, KvError> {
         self.block(Wait::Range, 0, |inner, txn, waker| txn.negotiate(&Clock(inner), spans, least, waker)).0
     }

@@ -53,6 +53,7 @@ mod pipelines;
 mod runtime_filters;
 mod skewed;
 mod tokens;
+mod unindexed;
 mod unreached;
 mod waits;
 mod watched;

@@ -588,6 +588,20 @@ pub trait Transaction: Send {
     fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.scan(request)
     }
+    /// As [`Transaction::scan`], and remembered for nothing: see [`Transaction::observe`]. (By default more is promised, which is always right.)
+    fn observe_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.scan(request)
+    }
+    /// Whether [`Transaction::unreferred`] can be said of one key more. It may be answered otherwise later.
+    fn guards_references(&self) -> bool {
+        false
+    }
+    /// The caller has looked who refers to a key, by reads at one snapshot that are not remembered ([`Transaction::observe_scan`]), and goes by it: the commit is refused, or the transaction restarts, where
+    /// another has committed above that snapshot that relies on the key's being [`Transaction::present`]. So whatever is written to the key by then, at every level, and however far the snapshot has moved; until
+    /// [`Transaction::rollback_to`] takes back what was built on it. `false`: it is not promised, and what was looked through is to be certified.
+    fn unreferred(&mut self, _key: &Bytes, _since: Timestamp) -> bool {
+        false
+    }
     /// The newest snapshot at which all of these spans can be read, by another transaction, without waiting for one that is on its way: at or above `least`, except
     /// where something older than that is in the way. Who leads them is asked, each once. (By default nobody is waited for.)
     fn negotiate(&mut self, spans: &[Span], least: Timestamp) -> Result<Timestamp, KvError> {

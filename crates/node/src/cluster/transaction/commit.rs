@@ -6,6 +6,8 @@ use super::super::stage::{Divided, record_bytes};
 use super::{Op, Reply, Transaction, TxnError};
 use crate::watch::Watch;
 use clock::{Reading, Timestamp};
+use protocol::door::VERSION_OF_REFERENCES;
+use protocol::txn::Read;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::Engine;
@@ -64,6 +66,10 @@ impl<E: Engine> Transaction<E> {
         let txn = self.id_or_new();
         let sabotage = self.member.sabotage();
         let mut batch = self.draft.take_batch(txn, sabotage);
+        // Before that nobody asks for it, and not everybody can read it.
+        if batch.tells_of_references() && !self.member.look().in_force(VERSION_OF_REFERENCES) {
+            batch.reads.retain(|read| !matches!(read, Read::Referred { .. }));
+        }
         if !sabotage.without_until() {
             batch.until = Some(Timestamp::new(latest.physical_us() + COMMIT_US, 0));
         }

@@ -6,7 +6,7 @@ use crate::cluster::version::VERSION_OF_CATCHING_UP;
 use crate::transaction::draft::Keep;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use protocol::door::{Look, Seen};
+use protocol::door::{Look, Seen, VERSION_OF_REFERENCES};
 use protocol::txn::Span;
 use std::task::{Poll, Waker, ready};
 use store::Engine;
@@ -58,6 +58,22 @@ impl<E: Engine> Transaction<E> {
             self.draft.reads.rely(key, self.snapshot, self.draft.must_certify(keep), self.lock_marks.len());
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Whether [`Transaction::unreferred`] can be said of one key more.
+    pub fn guards_references(&self) -> bool {
+        self.draft.reads.remembers_unreferred() && self.member.look().in_force(VERSION_OF_REFERENCES)
+    }
+
+    /// The caller has looked at `since`, by reads that are not remembered, who refers to a key, and goes by it: the commit is refused where a transaction that found the key [present](Transaction::present) has
+    /// committed above that, whatever is written to the key by then. Until [`Transaction::rollback_to`] takes back what was built on it.
+    /// `false`: that cannot be promised, as not all leaders know it, and what was looked through is to be certified.
+    pub fn unreferred(&mut self, key: &Bytes, since: Timestamp) -> bool {
+        let known = self.member.look().in_force(VERSION_OF_REFERENCES);
+        if known {
+            self.draft.reads.unreferred(key, since, self.lock_marks.len());
+        }
+        known
     }
 
     pub(super) fn look_of(&self, keep: Keep) -> Look {
@@ -121,7 +137,7 @@ impl<E: Engine> Transaction<E> {
         }
         ready!(self.place_for(now, key, waker)?);
         if self.call.is_none() && self.is_known_present(key) {
-            self.draft.reads.present(key, self.snapshot);
+            self.draft.remember_present(key, self.snapshot);
             return Poll::Ready(Ok(true));
         }
         let request = || Request::Present { key: Bytes::copy_from_slice(key) };
@@ -129,7 +145,7 @@ impl<E: Engine> Transaction<E> {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(e)) => Poll::Ready(Err(e)),
             Poll::Ready(Ok(Answer::Present(true))) => {
-                self.draft.reads.present(key, self.snapshot);
+                self.draft.remember_present(key, self.snapshot);
                 Poll::Ready(Ok(true))
             }
             Poll::Ready(Ok(Answer::Present(false))) => {
@@ -166,6 +182,18 @@ impl<E: Engine> Transaction<E> {
         waker: &Waker,
     ) -> Op<Chunk> {
         self.chunk(now, span, reverse, limit, Keep::Nothing, waker)
+    }
+
+    /// As [`Transaction::scan`], and not remembered: see [`Transaction::observe`].
+    pub fn observe_scan(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        limit: usize,
+        waker: &Waker,
+    ) -> Op<Chunk> {
+        self.chunk(now, span, reverse, limit, Keep::Unremembered, waker)
     }
 
     fn chunk(

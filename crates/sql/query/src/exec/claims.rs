@@ -16,6 +16,7 @@ use crate::transaction::{LockMode, LockWait, Transaction};
 use crate::{KvError, SqlError};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,6 +29,8 @@ pub(crate) const LOCKED_MAX: usize = 4096;
 #[derive(Debug, Default)]
 pub struct Claims {
     noted: Mutex<Vec<u64>>,
+    /// Of keys that were there, and that the transaction took away: put back, none is a duplicate.
+    gone: Mutex<BTreeSet<u64>>,
     locked: AtomicUsize,
     /// Of a statement that is its whole transaction: it is repeated after a conflict, and finds out by itself.
     lone: bool,
@@ -173,9 +176,18 @@ impl Claims {
         }
     }
 
-    /// Whether a key was inserted.
+    /// Takes note of a key that the transaction takes away, and of which it relies on it that nobody comes to refer to it (decision 231): what the commit is refused for may be that.
+    pub(super) fn note_gone(&self, key: &[u8]) {
+        let mut gone = self.gone.lock();
+        if !self.lone && gone.len() < NOTED_MAX {
+            gone.insert(digest(key));
+        }
+    }
+
+    /// Whether a key was inserted that had not been there.
     pub fn contains(&self, key: &[u8]) -> bool {
-        self.noted.lock().contains(&digest(key))
+        let digest = digest(key);
+        self.noted.lock().contains(&digest) && !self.gone.lock().contains(&digest)
     }
 
     /// How many there are.

@@ -227,6 +227,6 @@ impl Held {
         if context.txn.with(|txn| key.finds(txn, &parent))? {
             return Ok(false);
         }
-        Ok(!writer.children(&child, &key.slots, &self.values, 1, true)?.is_empty())
+        writer.is_referred_to(&child, key.id, &key.slots, &self.values)
     }
 }

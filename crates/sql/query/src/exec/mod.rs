@@ -5,6 +5,7 @@ pub(crate) mod ahead;
 mod batches;
 pub mod building;
 pub(crate) mod byte_filter;
+mod children;
 pub mod claims;
 pub mod computed;
 pub mod cursor;

@@ -233,6 +233,17 @@ impl Transaction for View {
         self.restore(request, &mut chunk);
         Ok(chunk)
     }
+    fn observe_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        let mut chunk = self.inner.with(|txn| txn.observe_scan(request))?;
+        self.restore(request, &mut chunk);
+        Ok(chunk)
+    }
+    fn guards_references(&self) -> bool {
+        self.inner.with(|txn| txn.guards_references())
+    }
+    fn unreferred(&mut self, key: &Bytes, since: Timestamp) -> bool {
+        self.inner.with(|txn| txn.unreferred(key, since))
+    }
     fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
         self.inner.with(|txn| txn.rely(key, since, certified))
     }

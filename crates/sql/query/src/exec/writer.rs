@@ -2,37 +2,34 @@
 //! must hold when the statement ends.
 
 use super::ahead::{self, AHEAD_ROWS};
+use super::children::{CHILD_CHUNK_ROWS, child_slots, child_span};
 use super::evaluate;
 use super::parts::Action;
 use super::path::{Fit, fit};
-use super::references::{Inbound, child_keys};
+use super::references::Inbound;
 use super::sort::{Reserved, row_bytes};
-use super::span::Keys;
 use super::target::Target;
 use super::write::{self, Old, RowImage, Touch};
 use crate::catalog::{Oid, ReferentialAction, Relation};
 use crate::context::StatementContext;
 use crate::plan::PlanContext;
-use crate::transaction::{LockMode, LockWait, ScanRequest};
+use crate::transaction::{LockMode, ScanRequest};
 use crate::types::{Row, Value};
-use crate::{KvError, SqlError, SqlState};
+use crate::{SqlError, SqlState};
 use bytes::Bytes;
+use clock::Timestamp;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// How deep referential actions follow each other.
 pub(crate) const CASCADE_DEPTH_MAX: usize = 64;
-/// Rows fetched at a time when referencing rows are looked for.
-const CHILD_CHUNK_ROWS: usize = 256;
 /// Rows of all spans together that are looked for before they are needed, but for one of each.
 const CHILD_ROWS_AHEAD: usize = 4096;
-/// So many rows that point at one are waited for, one after the other, before it is refused.
-const CHILDREN_WAITED_MAX: usize = 256;
 
 /// The writes of one running statement.
 pub struct Writer<'a> {
-    context: &'a Arc<StatementContext>,
+    pub(super) context: &'a Arc<StatementContext>,
     /// Referenced keys that must exist at the end, each with one row that needs it.
     parents: BTreeMap<(Bytes, Oid), Reference>,
     /// Keys that nothing may point at in the end, unless they are back.
@@ -287,9 +284,7 @@ impl<'a> Writer<'a> {
             let inbound = &gone.target.inbound[gone.key];
             let child = self.related(inbound.child)?;
             let slots = child_slots(&child, inbound)?;
-            self.wait_for_child(&child, &slots, &gone.values)?;
-            let Some((row_key, row)) = self.children(&child, &slots, &gone.values, 1, true)?.pop() else { continue };
-            self.settle_child(&row_key)?;
+            let Some(row) = self.staying_child(&child, inbound.key.id, &slots, &gone.values)? else { continue };
             let settings = &self.context.settings;
             let error = || inbound.violation(&gone.target.access, &child.access.table, &gone.values, settings);
             let outbound = child.outbound.iter().find(|outbound| outbound.id == inbound.key.id).ok_or_else(error)?;
@@ -316,53 +311,19 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    pub(super) fn snapshot(&self) -> Timestamp {
+        self.context.txn.with(|txn| txn.snapshot())
+    }
+
     /// RESTRICT: refuses at once.
     fn restrict(&mut self, target: &Arc<Target>, inbound: &Inbound, row: &[Value]) -> Result<(), SqlError> {
         let Some(values) = inbound.values(row) else { return Ok(()) };
         let child = self.related(inbound.child)?;
         let slots = child_slots(&child, inbound)?;
-        self.wait_for_child(&child, &slots, &values)?;
-        let Some((row_key, _)) = self.children(&child, &slots, &values, 1, true)?.pop() else { return Ok(()) };
-        self.settle_child(&row_key)?;
-        Err(inbound.violation(&target.access, &child.access.table, &values, &self.context.settings))
-    }
-
-    /// Whether the statement is one of several of a READ COMMITTED transaction: repeated, it keeps what was read certified. If that changes while it is waited for, the whole
-    /// transaction is refused; so a look that promises nothing finds who is to be waited for first.
-    fn is_repeated_in_place(&self) -> bool {
-        let lone = self.context.claims.as_ref().is_none_or(|claims| claims.are_lone());
-        !lone && self.context.modes.isolation == "read committed"
-    }
-
-    /// Before rows that point at what goes are looked for: whoever deletes one is waited for.
-    fn wait_for_child(&self, child: &Target, slots: &[usize], values: &[Value]) -> Result<(), SqlError> {
-        let mut held = None;
-        for _ in 0..CHILDREN_WAITED_MAX {
-            if !self.is_repeated_in_place() {
-                return Ok(());
-            }
-            let Some((row_key, _)) = self.children(child, slots, values, 1, false)?.pop() else { return Ok(()) };
-            if held.as_ref() == Some(&row_key) {
-                return Ok(());
-            }
-            self.hold_child(&row_key)?;
-            held = Some(row_key);
+        if self.staying_child(&child, inbound.key.id, &slots, &values)?.is_none() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// A row points at what goes: the same, where the statement is repeated with all that it has read.
-    fn settle_child(&self, row_key: &Bytes) -> Result<(), SqlError> {
-        if self.is_repeated_in_place() { Ok(()) } else { self.hold_child(row_key) }
-    }
-
-    fn hold_child(&self, row_key: &Bytes) -> Result<(), SqlError> {
-        let locked = self.context.txn.with(|txn| match txn.lock_as(row_key, LockMode::KeyShare, LockWait::Wait) {
-            // Something else has changed; that it points there comes first.
-            Err(KvError::Restart { .. }) if txn.present(row_key)? => Ok(true),
-            other => other,
-        });
-        Ok(locked.map(drop)?)
+        Err(inbound.violation(&target.access, &child.access.table, &values, &self.context.settings))
     }
 
     /// Does what a foreign key says about the rows that point at a row that went (`new` is `None`) or changed.
@@ -403,11 +364,7 @@ impl<'a> Writer<'a> {
             (ReferentialAction::Cascade, None) => LockMode::Update,
             _ => LockMode::NoKeyUpdate,
         };
-        if self.is_repeated_in_place() {
-            self.lock_children(&self.children(&child, &slots, &values, usize::MAX, false)?, mode)?;
-        }
-        let children = self.children(&child, &slots, &values, usize::MAX, true)?;
-        self.lock_children(&children, mode)?;
+        let children = self.locked_children(&child, inbound.key.id, &slots, &values, mode)?;
         for (row_key, row) in &children {
             // An action before this one may have moved the row.
             let Some(stored) = self.context.txn.with(|txn| txn.get_certified(row_key))? else { continue };
@@ -444,17 +401,6 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Locks rows that an action is about to change: whoever changes one is waited for.
-    fn lock_children(&self, children: &[(Bytes, Row)], mode: LockMode) -> Result<(), SqlError> {
-        for next in children.chunks(AHEAD_ROWS) {
-            ahead::locks(next.iter().map(|(key, _)| key.clone()), mode, &self.context.txn);
-            for (row_key, _) in next {
-                self.context.txn.with(|txn| txn.lock_as(row_key, mode, LockWait::Wait))?;
-            }
-        }
-        Ok(())
-    }
-
     fn keep_gone(&mut self, target: &Arc<Target>, key: usize, values: Row) -> Result<(), SqlError> {
         self.reserved.take(row_bytes(&values) + size_of::<Gone>())?;
         self.gone.push(Gone { target: target.clone(), key, values });
@@ -474,89 +420,4 @@ impl<'a> Writer<'a> {
         self.related.insert(id, target.clone());
         Ok(target)
     }
-
-    /// Rows whose foreign key, in these slots, holds these values: their keys and all their columns. `certified`: for good; else by a look that promises nothing.
-    pub(super) fn children(
-        &self,
-        child: &Target,
-        slots: &[usize],
-        values: &[Value],
-        limit: usize,
-        certified: bool,
-    ) -> Result<Vec<(Bytes, Row)>, SqlError> {
-        let access = &child.access;
-        let all: Vec<usize> = (0..access.columns.len()).collect();
-        let (index, ScanRequest { span, limit: chunk_rows, .. }) = child_span(child, slots, values, limit);
-        let mut rest = Some(span);
-        let mut out = Vec::new();
-        while let Some(span) = rest.take() {
-            let request = ScanRequest { span, reverse: false, limit: chunk_rows };
-            let chunk = self.context.txn.with(|txn| match certified {
-                true => txn.scan_certified(&request),
-                false => txn.peek_scan(&request),
-            })?;
-            rest = chunk.rest;
-            if index != 0 {
-                let rows = chunk.rows.iter().map(|(key, value)| access.row_key_of_entry(key, value));
-                let rows: Vec<Bytes> = rows.collect::<Result<_, SqlError>>()?;
-                ahead::reads(rows.into_iter(), &self.context.txn)?;
-            }
-            for (key, value) in chunk.rows {
-                let (key, stored) = if index == 0 {
-                    (key, Some(value))
-                } else {
-                    let row_key = access.row_key_of_entry(&key, &value)?;
-                    let stored = self.context.txn.with(|txn| match certified {
-                        true => txn.get_certified(&row_key),
-                        false => txn.peek(&row_key),
-                    })?;
-                    (row_key, stored)
-                };
-                let Some(stored) = stored else { continue };
-                let mut row = vec![Value::Null; access.columns.len()];
-                access.decode(&stored, &all, &mut row)?;
-                let points = slots.iter().zip(values).all(|(&slot, value)| {
-                    let ty = &access.columns[slot].ty;
-                    matches!(fit(value.clone(), ty), Fit::Exact(value) if value.same(&row[slot], ty))
-                });
-                if points {
-                    out.push((key, row));
-                    if out.len() >= limit {
-                        return Ok(out);
-                    }
-                }
-            }
-        }
-        Ok(out)
-    }
-}
-
-/// Which index the rows whose foreign key holds some values are looked for in, and where; at most so many are wanted.
-fn child_span(child: &Target, slots: &[usize], values: &[Value], limit: usize) -> (usize, ScanRequest) {
-    let access = &child.access;
-    let found = child_keys(access, slots, values);
-    // Without an index most rows are others: they are not looked at one by one.
-    let limit = if found.is_some() { CHILD_CHUNK_ROWS.min(limit.max(1)) } else { CHILD_CHUNK_ROWS };
-    let (index, keys) = found.unwrap_or_else(|| (0, Keys::Span(access.primary.span())));
-    let span = match keys {
-        Keys::Span(span) => span,
-        Keys::One(key) => {
-            let end = super::span::successor(&key);
-            key..end
-        }
-    };
-    (index, ScanRequest { span, reverse: false, limit })
-}
-
-fn child_slots(child: &Target, inbound: &Inbound) -> Result<Vec<usize>, SqlError> {
-    inbound
-        .key
-        .columns
-        .iter()
-        .map(|&id| {
-            child.access.slot(id).ok_or_else(|| {
-                SqlError::new(SqlState::INTERNAL_ERROR, "a foreign key names a column that its table does not have")
-            })
-        })
-        .collect()
 }

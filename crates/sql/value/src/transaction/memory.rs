@@ -10,13 +10,14 @@
 //!
 //! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
 
+mod circles;
 mod reads;
 
 use self::reads::{Read, key_span, restart, visible};
 use super::{
     Admin, AdminReply, BeginOptions, Committed, Consistency, Footprint, Interrupt, Isolation, Kv, KvError, LockMode,
-    LockOwner, LockTimeout, LockWait, Patience, Pick, RowWaiter, RowWaits, ScanChunk, ScanRequest, ShownLock, Span,
-    Sweep, Transaction, TxnNumber, TxnStats, Wait,
+    LockOwner, LockTimeout, LockWait, Patience, Pick, RowWaits, ScanChunk, ScanRequest, ShownLock, Span, Sweep,
+    Transaction, TxnNumber, TxnStats, Wait,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -53,6 +54,10 @@ struct State {
     far: bool,
     /// See [`MemoryKv::heedless`].
     heedless: bool,
+    /// See [`MemoryKv::unguarded`].
+    unguarded: bool,
+    /// When a key was referred to last: by a commit that relied on its being present.
+    referred: BTreeMap<Bytes, Timestamp>,
 }
 
 impl State {
@@ -69,6 +74,10 @@ impl State {
             .range::<Bytes, _>((Bound::Included(&span.start), Bound::Excluded(&span.end)))
             .find(|(_, versions)| versions.last().is_some_and(|(ts, _)| *ts > after))
             .map(|(key, _)| key.clone())
+    }
+
+    fn referred_above(&self, key: &Bytes, above: Timestamp) -> bool {
+        !self.unguarded && self.referred.get(key).is_some_and(|at| *at > above)
     }
 
     fn is_present(&self, key: &[u8]) -> bool {
@@ -96,50 +105,6 @@ impl State {
         if holders.is_empty() {
             self.locks.remove(key);
         }
-    }
-
-    fn waiter(&self, txn: u64, key: &Bytes, mode: LockMode) -> RowWaiter {
-        RowWaiter { session: self.sessions.get(&txn).copied(), key: key.clone(), mode }
-    }
-
-    /// Under which transaction a session waits, if not `txn` itself: it may hold locks under several (`ddl::exclusive`), and waits for one thing at a time.
-    fn under(&self, at: u64, txn: u64) -> u64 {
-        let Some(session) = self.sessions.get(&at).filter(|_| !self.waits.contains_key(&at)) else { return at };
-        let same = |other: &u64| self.sessions.get(other) == Some(session);
-        [txn].into_iter().chain(self.waits.keys().copied()).find(same).unwrap_or(at)
-    }
-
-    /// The circle that `txn` would close by waiting for `key`.
-    fn deadlock(&self, txn: u64, key: &Bytes, mode: LockMode) -> Option<Vec<RowWaiter>> {
-        let mut seen = std::collections::BTreeSet::new();
-        let in_the_way = |at: u64, key: &Bytes, mode: LockMode| {
-            self.in_the_way(at, key, mode).into_iter().map(|at| self.under(at, txn)).collect::<Vec<u64>>()
-        };
-        let mut open: Vec<Vec<u64>> = in_the_way(txn, key, mode).into_iter().map(|at| vec![txn, at]).collect();
-        while let Some(path) = open.pop() {
-            let at = *path.last()?;
-            if at == txn {
-                let first = [self.waiter(txn, key, mode)].into_iter();
-                let others = path[1..path.len() - 1].iter();
-                let others = others.filter_map(|t| self.waits.get(t).map(|(key, mode)| self.waiter(*t, key, *mode)));
-                return Some(first.chain(others).collect());
-            }
-            if let Some((key, mode)) = self.waits.get(&at)
-                && seen.insert(at)
-            {
-                open.extend(in_the_way(at, key, *mode).into_iter().map(|next| [&path[..], &[next]].concat()));
-            }
-        }
-        None
-    }
-}
-
-impl RowWaits for State {
-    fn of(&self, session: u64) -> Option<(RowWaiter, Vec<u64>)> {
-        let (txn, (key, mode)) = self.waits.iter().find(|(txn, _)| self.sessions.get(txn) == Some(&session))?;
-        let before = self.in_the_way(*txn, key, *mode);
-        let before = before.iter().filter_map(|txn| self.sessions.get(txn).copied()).collect();
-        Some((self.waiter(*txn, key, *mode), before))
     }
 }
 
@@ -174,6 +139,12 @@ impl MemoryKv {
     pub fn heedless() -> Self {
         let kv = Self::default();
         kv.0.state.lock().heedless = true;
+        kv
+    }
+    /// One that breaks a rule on purpose: who has looked who refers to a key ([`Transaction::unreferred`]) commits, though somebody has come to since.
+    pub fn unguarded() -> Self {
+        let kv = Self::default();
+        kv.0.state.lock().unguarded = true;
         kv
     }
     /// Another one that holds what this one does now: a copy that is put in its place, or runs beside it.
@@ -234,6 +205,7 @@ impl Kv for MemoryKv {
             lock_marks: Vec::new(),
             present: Vec::new(),
             over: Default::default(),
+            unreferred: Vec::new(),
             relied: Vec::new(),
             past: options.as_of.is_some(),
             reads: Vec::new(),
@@ -347,6 +319,8 @@ struct MemoryTransaction {
     present: Vec<Bytes>,
     /// Writes that are not certified.
     over: std::collections::BTreeSet<Bytes>,
+    /// Keys to which nobody may have come to refer since a snapshot, and how many marks there were.
+    unreferred: Vec<(Bytes, Timestamp, usize)>,
     /// Keys relied upon, and how many marks there were.
     relied: Vec<(Read, usize)>,
     reads: Vec<Read>,
@@ -477,6 +451,10 @@ impl MemoryTransaction {
         }
         let gone = |key: &&Bytes| !self.writes.contains_key(*key) && !state.is_present(key);
         if let Some(key) = self.present.iter().find(gone) {
+            return Err(restart(key));
+        }
+        let mut unreferred = self.unreferred.iter();
+        if let Some((key, _, _)) = unreferred.find(|(key, since, _)| state.referred_above(key, *since)) {
             return Err(restart(key));
         }
         let newest = |key: &Bytes| state.rows.get(key).and_then(|v| v.last()).map(|(ts, _)| *ts);
@@ -612,6 +590,16 @@ impl Transaction for MemoryTransaction {
     fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.peek(key)
     }
+    fn observe_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.peek_scan(request)
+    }
+    fn guards_references(&self) -> bool {
+        true
+    }
+    fn unreferred(&mut self, key: &Bytes, since: Timestamp) -> bool {
+        self.unreferred.push((key.clone(), since, self.marks.len()));
+        true
+    }
     fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
         if self.past || self.kv.state.lock().careless {
             return Ok(());
@@ -640,12 +628,16 @@ impl Transaction for MemoryTransaction {
             return Ok(false);
         }
         let newest = self.kv.state.lock().rows.get(&key).and_then(|v| v.last()).map(|(ts, _)| *ts);
+        let referred = mode == LockMode::Update
+            && self.isolation == Isolation::ReadCommitted
+            && wait != LockWait::Skip
+            && self.kv.state.lock().referred_above(&key, self.snapshot);
         // What others did while it waited may be beside the row.
         let stale = mode == LockMode::Update
             && self.isolation == Isolation::ReadCommitted
             && wait == LockWait::Wait
             && self.kv.state.lock().time_us > asked;
-        if stale || newest.is_some_and(|ts| ts > self.snapshot) {
+        if stale || referred || newest.is_some_and(|ts| ts > self.snapshot) {
             match self.refresh() {
                 Err(KvError::Restart { .. }) if wait == LockWait::Skip => {
                     self.unlock(held);
@@ -663,7 +655,12 @@ impl Transaction for MemoryTransaction {
             let locked = !self.read_only && self.acquire(&Bytes::copy_from_slice(key), mode, LockWait::Skip)?;
             // Asked once it is locked: who had it commits before it is given back.
             let newer = |versions: &Versions| versions.last().is_some_and(|(ts, _)| *ts > self.snapshot);
-            if !locked || self.kv.state.lock().rows.get(*key).is_some_and(newer) {
+            let referred = |state: &State| {
+                let deletes = mode == LockMode::Update && self.isolation == Isolation::ReadCommitted;
+                deletes && state.referred_above(&Bytes::copy_from_slice(key), self.snapshot)
+            };
+            let state = self.kv.state.lock();
+            if !locked || state.rows.get(*key).is_some_and(newer) || referred(&state) {
                 return Ok(n);
             }
         }
@@ -719,6 +716,7 @@ impl Transaction for MemoryTransaction {
         self.marks.truncate(savepoint as usize + 1);
         if self.isolation != Isolation::Serializable {
             self.relied.retain(|(_, marks)| *marks <= savepoint as usize);
+            self.unreferred.retain(|(_, _, marks)| *marks <= savepoint as usize);
         }
         self.lock_marks.truncate(savepoint as usize + 1);
         while self.undo.len() > mark {
@@ -754,6 +752,9 @@ impl Transaction for MemoryTransaction {
             return Err(e);
         }
         let timestamp = state.tick();
+        for key in self.present.iter().filter(|key| !self.writes.contains_key(*key)) {
+            state.referred.insert(key.clone(), timestamp);
+        }
         for (key, value) in std::mem::take(&mut self.writes) {
             state.rows.entry(key).or_default().push((timestamp, value));
         }
