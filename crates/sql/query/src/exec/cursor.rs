@@ -19,6 +19,7 @@ use super::evaluate;
 use super::key_lock::KeyLock;
 use super::path::Path;
 use super::span::Keys;
+use super::stretch::LastStretch;
 use super::table::{EntryColumns, TableAccess};
 use crate::SqlError;
 use crate::context::StatementContext;
@@ -157,8 +158,8 @@ struct State {
     /// Keys still to read, last first.
     keys: Vec<Keys>,
     rest: Option<Span>,
-    /// Few rows are looked at in their bytes, too.
-    sweeps_few: bool,
+    /// Few rows are looked at in their bytes, too; those that were last are here.
+    sweeps_few: Option<Arc<LastStretch>>,
     rows: Rows,
     chunk: usize,
     matched: bool,
@@ -198,7 +199,7 @@ impl Default for Found {
 impl State {
     /// It is at its end.
     fn clear(&mut self) {
-        *self = State { sweeps_few: self.sweeps_few, ..State::default() };
+        *self = State { sweeps_few: self.sweeps_few.take(), ..State::default() };
     }
     fn part(&self, from: u32, to: u32) -> &[u8] {
         let Rows::Together(bytes, _) = &self.rows else { return &[] };
@@ -253,9 +254,9 @@ impl Cursor {
         self
     }
 
-    /// Looks at few rows in the bytes of their chunk, too, as long as that can be had: for who reads many short spans one after the other.
-    pub(crate) fn sweep_few(&mut self) {
-        self.states.iter_mut().for_each(|state| state.sweeps_few = true);
+    /// Looks at few rows in the bytes of their chunk, too, as long as that can be had: for who reads many short spans one after the other, others perhaps the same.
+    pub(crate) fn sweep_few(&mut self, last: &Arc<LastStretch>) {
+        self.states.iter_mut().for_each(|state| state.sweeps_few = Some(last.clone()));
     }
 
     /// Leaves decoding to the caller, for rows of one table under no condition; `false`: there is one.
@@ -569,17 +570,13 @@ fn fetch(
             context.check()?;
             let limit = state.chunk;
             state.chunk = (state.chunk * CHUNK_GROWTH).min(CHUNK_ROWS_MAX);
-            if (limit >= SWEPT_ROWS_MIN || state.sweeps_few) && level.is_swept() {
-                let swept = context.reads().with(|txn| match pick.as_deref_mut() {
-                    Some(pick) => txn.sweep_picked(&span, limit, false, pick),
-                    None => txn.sweep(&span, limit, false),
-                })?;
-                if let Some(Sweep { bytes, places, rest }) = swept {
+            if (limit >= SWEPT_ROWS_MIN || state.sweeps_few.is_some()) && level.is_swept() {
+                if let Some(Sweep { bytes, places, rest }) = sweep(state, &span, limit, context, pick.as_deref_mut())? {
                     (state.rows, state.rest) = (Rows::Together(bytes, places.into_iter()), rest);
                     continue;
                 }
                 // In a hot span, or far away.
-                state.sweeps_few = false;
+                state.sweeps_few = None;
             }
             let request = ScanRequest { span, reverse: level.path.reverse, limit };
             let ScanChunk { rows, rest } = context.reads().with(|txn| match level.skips {
@@ -608,6 +605,30 @@ fn fetch(
             }
         }
     }
+}
+
+/// Rows of a span in the bytes of a chunk, of which those may be missing that `pick` does not want. `None`: they cannot be had so.
+fn sweep(
+    state: &State,
+    span: &Span,
+    limit: usize,
+    context: &StatementContext,
+    pick: Option<&mut Pick<'_>>,
+) -> Result<Option<Sweep>, SqlError> {
+    let last = state.sweeps_few.as_ref();
+    let read_before = last.and_then(|last| last.of(span));
+    if read_before.is_some() {
+        return Ok(read_before);
+    }
+    let all = pick.is_none();
+    let swept = context.reads().with(|txn| match pick {
+        Some(pick) => txn.sweep_picked(span, limit, false, pick),
+        None => txn.sweep(span, limit, false),
+    })?;
+    if let (Some(last), Some(swept), true) = (last, &swept, all) {
+        last.keep(span.clone(), swept);
+    }
+    Ok(swept)
 }
 
 /// Reads a key on the way to a row.

@@ -29,6 +29,7 @@ pub mod select;
 pub mod sort;
 pub mod span;
 pub mod spill;
+pub(crate) mod stretch;
 pub mod table;
 pub mod target;
 pub mod total;

@@ -29,7 +29,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
             if !prefix.is_empty() {
                 // It may be opened for the next row around it.
-                cursor.sweep_few();
+                cursor.sweep_few(&run.last_stretch);
             }
             let tested = Tested::new(scan, &mut cursor, prefix, run).map(Box::new);
             let (node, prefix, run) = (node.clone(), prefix.len(), run.clone());

@@ -38,6 +38,7 @@ use crate::SqlError;
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
 use crate::exec::spill::Share;
+use crate::exec::stretch::LastStretch;
 use crate::types::{Row, Value};
 use parking_lot::Mutex;
 use runtime_filter::RuntimeFilter;
@@ -130,6 +131,8 @@ pub(super) struct Run {
     memos: Mutex<BTreeMap<usize, memo::Memo>>,
     /// Sources of correlated subqueries between two runs, by the address of their plan, which they hold.
     spares: Mutex<BTreeMap<usize, Source>>,
+    /// What a correlated subquery read last.
+    last_stretch: Arc<LastStretch>,
     /// Of every table of keys.
     pub(super) seed: Seed,
     /// Rows since the statement began, of all its loops. One thread runs them: a count may be lost, never a check for long.
@@ -179,6 +182,7 @@ impl Run {
             probes: Mutex::default(),
             memos: Mutex::default(),
             spares: Mutex::default(),
+            last_stretch: Arc::default(),
             ticks: AtomicU32::new(0),
         })
     }
