@@ -1,6 +1,8 @@
 //! One setting bounds the memory of a node, and everything shows it; what holds old versions is shown, and bounded, too.
 
 use crate::node::{Node, Scratch, repeat_with, state, until};
+use std::io::Write;
+use std::path::Path;
 
 /// Holds more than the statements' share of the least node, and nothing of it goes to temporary files.
 const LARGE: &str = "SELECT sum(n) FROM (SELECT row_number() OVER (ORDER BY repeat('x', 100) || g) AS n FROM generate_series(1, 400000) g) q";
@@ -116,4 +118,88 @@ fn what_is_more_than_the_memory_goes_to_temporary_files() {
     assert_eq!(state(&client.query("SELECT * FROM t ORDER BY text DESC", &[]).unwrap_err()), "57014");
     let left: Vec<_> = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("scratch")), "{left:?}");
+}
+
+/// Rows of 2 KB: a sixth of them is more than all statements of the least node may have.
+const LARGE_ROWS: usize = 60_000;
+
+/// Begins a COPY, and gives so many rows.
+fn copy_rows(client: &mut postgres::Client, rows: std::ops::Range<usize>) -> Result<u64, postgres::Error> {
+    let mut into = client.copy_in("COPY t FROM STDIN")?;
+    for id in rows {
+        // What its connection says, the end of the COPY says, too, and better.
+        if writeln!(into, "{id}\t{}\t{}", id / LARGE_ROWS * LARGE_ROWS + id * 7919 % LARGE_ROWS, "x".repeat(2000))
+            .is_err()
+        {
+            break;
+        }
+    }
+    into.finish()
+}
+
+/// As a plain dump does it: the table is committed long before its rows come.
+#[test]
+fn a_table_that_is_there_and_empty_takes_a_copy_of_any_size() {
+    repeat_with("memory::a_table_that_is_there_and_empty_takes_a_copy_of_any_size");
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let node = Node::start(&store, &["--memory", "128MiB"]);
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, k int UNIQUE, pad text NOT NULL)").unwrap();
+    assert_eq!(copy_rows(&mut client, 0..LARGE_ROWS).unwrap(), LARGE_ROWS as u64);
+    let whole = "SELECT count(*), sum(id)::int8, sum(k)::int8, count(*) FILTER (WHERE pad = repeat('x', 2000)) FROM t";
+    let (count, sum) = (LARGE_ROWS as i64, (LARGE_ROWS * (LARGE_ROWS - 1) / 2) as i64);
+    let row = client.query_one(whole, &[]).unwrap();
+    let found: Vec<i64> = (0..4).map(|at| row.get(at)).collect();
+    assert_eq!(found, [count, sum, sum, count]);
+    // Where it has rows it cannot be, and says what can.
+    let refused = copy_rows(&mut client, LARGE_ROWS..2 * LARGE_ROWS).unwrap_err();
+    let told = refused.as_db_error().expect("of the database");
+    assert!(told.code().code() == "53200" && told.hint().is_some_and(|hint| hint.contains("TRUNCATE")), "{told:?}");
+    assert_eq!(client.query_one("SELECT count(*) FROM t", &[]).unwrap().get::<_, i64>(0), count);
+    assert_eq!(node.metric("memory_statements_bytes"), Some(0.0));
+}
+
+/// Killed in the middle of it: the table is empty, its writers wait for nobody, and the space comes back.
+#[test]
+fn nothing_is_left_of_a_copy_that_was_killed() {
+    repeat_with("memory::nothing_is_left_of_a_copy_that_was_killed");
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let flags = ["--memory", "128MiB", "--retention", "1s"];
+    let node = Node::start(&store, &flags);
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, k int UNIQUE, pad text NOT NULL)").unwrap();
+    let before = bytes_of(&store);
+    let mut into = client.copy_in("COPY t FROM STDIN").unwrap();
+    let mut ids = 0..LARGE_ROWS;
+    // Far more than what is held as writes: chunks of it are in the engine.
+    while bytes_of(&store) < before + (40 << 20) {
+        let id = ids.next().expect("it is loaded before it ends");
+        writeln!(into, "{id}\t{id}\t{}", "x".repeat(2000)).unwrap();
+        if id % 100 == 0 {
+            into.flush().unwrap();
+        }
+    }
+    node.kill();
+    drop(into.finish());
+    drop(client);
+    let node = Node::start(&store, &flags);
+    let mut client = node.connect();
+    assert_eq!(client.query_one("SELECT count(*) FROM t", &[]).unwrap().get::<_, i64>(0), 0);
+    client.batch_execute("SET lock_timeout = '20s'; INSERT INTO t VALUES (1, 1, 'x'); DELETE FROM t").unwrap();
+    until("its space is free", || (bytes_of(&store) < before + (20 << 20)).then_some(()));
+    assert_eq!(copy_rows(&mut client, 0..LARGE_ROWS).unwrap(), LARGE_ROWS as u64);
+    assert_eq!(client.query_one("SELECT count(*) FROM t", &[]).unwrap().get::<_, i64>(0), LARGE_ROWS as i64);
+}
+
+/// What a store takes on the disk, but for its log, which is written round and round.
+fn bytes_of(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_of(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().filter(|entry| entry.file_name() != "log").map(size).sum()
 }

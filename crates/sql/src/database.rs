@@ -52,6 +52,8 @@ pub struct DatabaseOptions {
     pub keeps_out: bool,
     /// Who makes something of a table beside its writers looks in each step whether others have taken it back (`ddl`'s `orphans`). For negative controls.
     pub looks_for_its_own: bool,
+    /// What a COPY holds as writes of its transaction before it looks whether it can be loaded, bytes; `None`: by the memory of the node. For tests.
+    pub held_bytes_max: Option<usize>,
     /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
     pub sessions_max: Option<usize>,
     /// Names of the settings among these that somebody has said where the node was started: `source` of `pg_settings` tells. The rest is what the node
@@ -75,6 +77,7 @@ impl Default for DatabaseOptions {
             waits_for_users: true,
             keeps_out: true,
             looks_for_its_own: true,
+            held_bytes_max: None,
             sessions_max: None,
             said: Vec::new(),
         }

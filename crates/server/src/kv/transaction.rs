@@ -234,6 +234,15 @@ impl<S: Shell> KvTransaction<S> {
         Ok(())
     }
 
+    /// After writes were undone: gives back what they took.
+    fn give_memory(&mut self) {
+        let needed = self.txn.held_bytes().next_multiple_of(MEMORY_STEP_BYTES);
+        if let (Some(memory), Some(spare)) = (&self.memory, self.taken_bytes.checked_sub(needed).filter(|it| *it > 0)) {
+            memory.give(spare);
+            self.taken_bytes -= spare;
+        }
+    }
+
     fn read(&mut self, key: &[u8], certified: bool) -> Result<Option<Bytes>, KvError> {
         self.block(Wait::Range, 0, |inner, txn, waker| txn.get(&Clock(inner), key, certified, waker)).0
     }
@@ -434,6 +443,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     }
     fn rollback_to(&mut self, savepoint: u32) {
         self.txn.rollback_to(savepoint);
+        self.give_memory();
     }
     fn release_since(&mut self, savepoint: u32) {
         self.txn.release_since(savepoint);

@@ -112,6 +112,11 @@ fn sort_bytes_max(memory_bytes: Option<usize>) -> usize {
     (2 * chunk_bytes_max(memory_bytes)).min(SORT_BYTES_MAX)
 }
 
+/// So much a statement that fills a table holds as writes of its transaction before it looks whether it can load them: see [`super::takeover`].
+pub fn held_bytes_max(memory_bytes: Option<usize>) -> usize {
+    2 * chunk_bytes_max(memory_bytes)
+}
+
 /// A load, and the database that it goes to.
 pub struct Into<'a> {
     /// See above.

@@ -12,7 +12,7 @@
 //!
 //! CREATE INDEX alone goes another way, beside writers: [`online`].
 //!
-//! ALTER TABLE that reads all rows, alone, lets their writers wait: [`exclusive`].
+//! ALTER TABLE that reads all rows, alone, lets their writers wait: [`exclusive`]. A table that is empty is taken over by who fills it: [`takeover`].
 //!
 //! Caveats: inside a block a change that reads a whole table starves under steady writes to it and then fails with 40001; SPLIT AT, RESTART
 //! of a sequence, and the numbers of sequences are not undone by a rollback.
@@ -46,6 +46,7 @@ mod sorter;
 mod space;
 mod split;
 mod table_as;
+mod takeover;
 mod token;
 mod truncate;
 mod users;
@@ -56,12 +57,14 @@ mod view_text;
 pub(crate) use about::tokens as tokens_named;
 pub use exclusive::{alter_exclusively, reads_rows};
 pub use load::Loader;
+pub(crate) use load::held_bytes_max;
 pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large};
 pub(crate) use operator_class::is_operator_class;
 pub(crate) use orphans::Writers;
 pub use orphans::take_back_orphans;
 pub use run::{Done, Run};
+pub(crate) use takeover::{Gate, Refused, Taken, Takeover, may_be_taken};
 pub(crate) use users::{All as UsersFound, Ending, Holds, Users};
 
 use crate::SqlError;

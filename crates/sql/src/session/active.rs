@@ -3,6 +3,7 @@
 use super::prepared::Prepared;
 use super::settings::Settings;
 use super::system::WholeSystem;
+use super::takeover::TakenOver;
 use super::{Block, Session, snapshot};
 use crate::catalog::cache::{self, is_out_of_reach};
 use crate::catalog::reliance::{Relied, Relying};
@@ -65,6 +66,8 @@ pub(super) struct Active {
     pub(super) loads: Vec<u32>,
     /// Tables that it created or truncated, in the order of its subtransactions.
     pub(super) fresh: Vec<u32>,
+    /// Tables that it has taken over, in that order.
+    pub(super) taken_over: Vec<TakenOver>,
     /// So much of what the session relies on its statements before this one have written by.
     pub(super) written_by: usize,
     /// Unique keys that it has inserted.
@@ -470,6 +473,7 @@ impl Session {
             settings: None,
             loads: Vec::new(),
             fresh: Vec::new(),
+            taken_over: Vec::new(),
             written_by: 0,
             claims: None,
         })
@@ -639,6 +643,7 @@ impl Session {
         self.relied = std::mem::take(&mut active.relied);
         match result {
             Ok(committed) => {
+                active.taken_over.iter_mut().for_each(|taken| taken.gate.passed());
                 // A statement that was only planned has shown nothing of the present.
                 if did_something {
                     self.token = self.token.max(committed.timestamp);

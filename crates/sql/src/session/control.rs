@@ -299,6 +299,8 @@ impl Session {
             t.release_since(mark);
             t.rollback_to(mark);
         });
+        let made = active.fresh.len();
+        active.taken_over.retain(|taken| taken.at < made);
         active.forget_relied();
         active.between = active.beginning.map(|_| mark);
         let wait = match Arc::ptr_eq(&own, &active.own) {

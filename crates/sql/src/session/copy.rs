@@ -1,11 +1,12 @@
 //! COPY, both ways.
 //!
 //! A COPY FROM into a table that its own transaction created or truncated, in this very subtransaction, has not written to since, and that has no foreign key, is
-//! loaded outside the transaction: see [`crate::ddl`]'s `load`. All else goes through the transaction.
+//! loaded outside the transaction: see [`crate::ddl`]'s `load`. All else goes through the transaction; one that grows large takes over its table if that is empty, and is loaded from then on: see [`super::takeover`].
 
 use super::portal::{Buffered, PortalState};
 use super::prepared::Prepared;
 use super::run::{How, Outcome, next_rows};
+use super::takeover::{Held, explained};
 use super::{Block, Session};
 use crate::catalog::reliance::version_of;
 use crate::catalog::{Relation, Table};
@@ -35,13 +36,15 @@ pub(super) struct CopyIn {
     table: String,
     format: CopyFormat,
     splitter: Splitter,
-    inserter: Box<dyn RowInserter>,
-    context: Arc<StatementContext>,
+    pub(super) inserter: Box<dyn RowInserter>,
+    pub(super) context: Arc<StatementContext>,
     rows: Vec<Row>,
     bytes: usize,
-    count: u64,
-    /// The table is fresh: its indexes are loaded outside the transaction.
-    load: Option<Loader>,
+    pub(super) count: u64,
+    /// The table is fresh, or was taken over: its indexes are loaded outside the transaction.
+    pub(super) load: Option<Loader>,
+    /// It is not, and may be taken over.
+    pub(super) held: Option<Held>,
     commit: bool,
     progress: Shown<CopyProgress>,
 }
@@ -196,6 +199,9 @@ impl Session {
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
         let fresh = self.active.as_ref().is_some_and(|active| active.may_load(table.id, &self.backend.filled));
         let load = (fresh && table.foreign_keys.is_empty()).then(|| Loader::of_table(&table, context.patience()));
+        // What is to be checked at the end may be looked for below the ids that the table has now.
+        let active = self.active.as_ref().filter(|_| load.is_none() && self.deferred.is_empty());
+        let held = active.and_then(|active| Held::new(&self.db, active, &table, &ids));
         let progress = self.backend.progress.show_copy(table.id, true);
         let name = table.name.clone();
         let binary = format.layout == CopyLayout::Binary;
@@ -209,6 +215,7 @@ impl Session {
             bytes: 0,
             count: 0,
             load,
+            held,
             commit: how.commit && self.block == Block::None,
             progress,
         });
@@ -279,7 +286,11 @@ impl Session {
             copy.bytes += line.len() + row.len() * std::mem::size_of::<crate::types::Value>();
             copy.rows.push(row);
             if copy.rows.len() >= BATCH_ROWS || copy.bytes >= BATCH_BYTES {
+                if let Some(held) = copy.held.as_mut().filter(|_| copy.count == 0) {
+                    held.begins(&copy.context.txn);
+                }
                 self.flush_copy(copy)?;
+                self.take_over_by(copy)?;
             }
         }
     }
@@ -290,7 +301,7 @@ impl Session {
         copy.bytes = 0;
         copy.count += match &mut copy.load {
             Some(loader) => copy.inserter.load(&copy.context, rows, &mut loader.into_db(&self.db))?,
-            None => copy.inserter.insert(&copy.context, rows)?,
+            None => copy.inserter.insert(&copy.context, rows).map_err(explained)?,
         };
         copy.progress.task.rows.set(copy.count);
         Ok(())

@@ -44,6 +44,7 @@ mod simple;
 mod snapshot;
 mod startup;
 mod system;
+mod takeover;
 mod text_cache;
 mod token;
 mod zone;

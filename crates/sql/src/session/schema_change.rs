@@ -66,13 +66,21 @@ impl Session {
         };
         self.backend.filled.fresh(&fresh);
         active.fresh.extend(fresh);
-        if let Some(Changed { snapshot, own, number, since }) = changed {
+        if let Some(changed) = changed {
+            self.use_changed(changed);
+        }
+        Ok(Outcome::Tag(tag))
+    }
+
+    /// The transaction goes on with the catalog that it has changed.
+    pub(super) fn use_changed(&mut self, changed: Changed) {
+        let Changed { snapshot, own, number, since } = changed;
+        if let Some(active) = self.active.as_mut() {
             (active.own, active.number) = (own, number);
             let view = View::new(snapshot, self.database.clone(), &self.settings.eval.search_path);
             active.use_view(Arc::new(view), since);
             self.sequences.use_catalog(active.view.snapshot());
         }
-        Ok(Outcome::Tag(tag))
     }
 
     /// Whether a change may wait for those who have written by what it ends, and what is held then: it can be repeated, behind other statements at READ COMMITTED only.

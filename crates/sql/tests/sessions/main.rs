@@ -52,6 +52,7 @@ mod partial_keys;
 mod pipelines;
 mod runtime_filters;
 mod skewed;
+mod taken_over;
 mod tokens;
 mod unindexed;
 mod unreached;
