@@ -138,7 +138,7 @@ impl Expr {
                 let (left, array) = (left.operand(row, statement)?, array.operand(row, statement)?);
                 if let (Value::Array(long), Some(statement), false) = (array.as_ref(), statement, left.is_null())
                     && matches!((op, all), (CompareOp::Eq, false) | (CompareOp::NotEq, true))
-                    && let Some(found) = statement.lists.holds(long, &left, ty)
+                    && let Some(found) = statement.lists.holds(long, &left, ty)?
                 {
                     return Ok(found.map_or(Value::Null, |found| Value::Bool(found != *all)));
                 }
