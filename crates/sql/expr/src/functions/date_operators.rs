@@ -21,7 +21,7 @@ const IV: Sig = Sig::Is(T::Interval(None));
 pub const MIDNIGHT: &str = "\0midnight";
 
 /// The same in the session's time zone.
-pub(crate) const ZONED_MIDNIGHT: &str = "\0zoned midnight";
+pub const ZONED_MIDNIGHT: &str = "\0zoned midnight";
 
 pub(super) static TABLE: &[Function] = &[
     Function::pure(MIDNIGHT, &[DATE], TS, |v, _| Ok(Value::Timestamp(day_begins(v)?))),

@@ -82,7 +82,9 @@ impl Estimates {
         work::step(NODE_UNITS).ok()?;
         let of = |input: &Arc<Node>| once(&self.read, input, || self.read(input, known));
         match node {
-            Node::Table(scan) if scan.path.is_narrowed() => known(scan.access.table.id).map(|_| self.rows(node, known)),
+            Node::Table(scan) if scan.planned.path.is_narrowed() => {
+                known(scan.access.table.id).map(|_| self.rows(node, known))
+            }
             Node::Table(scan) => Some(known(scan.access.table.id)?.rows as f64),
             Node::One | Node::Values(_) => Some(self.rows(node, known)),
             Node::Filter { input, .. }

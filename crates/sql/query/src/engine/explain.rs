@@ -168,14 +168,14 @@ impl<'n> Tree<'n> {
         let reading = scan.reading();
         let access = Access {
             access: &scan.access,
-            path: &scan.path,
+            path: &scan.way().path,
             entries: reading.levels.iter().all(|level| level.entries.is_some()),
             alias: &alias,
-            rows: scan.found,
+            rows: scan.way().found,
         };
         let mut operator = access.operator(&name_of(around));
         let mut under = Vec::new();
-        let filter = all_of(self.scalars(&scan.filter, &columns, &mut under));
+        let filter = all_of(self.scalars(&scan.way().filter, &columns, &mut under));
         operator = operator.condition("Filter", filter);
         operator.inputs = under;
         (operator, columns)

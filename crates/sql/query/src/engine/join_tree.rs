@@ -673,7 +673,7 @@ impl Binder<'_> {
         let (conditions, rest) = found.beside_hidden(base, conditions);
         let known = self.statistics_of(access.table.id);
         let chosen = scan::plan(access, base, conditions, found.keyed, self.names(), known);
-        if !chosen.by_key || !chosen.scan.path.has_prefix() {
+        if !chosen.by_key || !chosen.scan.planned.path.has_prefix() {
             return Ok(None);
         }
         let foreseen = chosen.foreseen;

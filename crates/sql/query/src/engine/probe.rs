@@ -166,7 +166,7 @@ fn is_run_once(node: &Node, prefix: usize) -> bool {
 /// Whether an index leads to the rows of a subquery.
 fn is_by_key(node: &Node) -> bool {
     match node {
-        Node::Table(scan) => scan.path.has_prefix(),
+        Node::Table(scan) => scan.planned.path.has_prefix(),
         Node::Filter { input, .. } => is_by_key(input),
         Node::Join(join) => is_by_key(&join.left) && (join.lookup.is_some() || is_by_key(&join.right)),
         _ => false,

@@ -8,6 +8,7 @@ use crate::exec::path::Path;
 use crate::exec::table::TableAccess;
 use crate::expr::Expr;
 use crate::plan::access::{Wish, choose};
+use crate::plan::negation;
 use crate::statistics::TableStatistics;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -19,10 +20,11 @@ pub(super) type Names = Arc<OnceLock<BTreeSet<String>>>;
 #[derive(Debug)]
 pub(super) struct TableScan {
     pub(super) access: Arc<TableAccess>,
-    pub(super) path: Path,
     pub(super) width: usize,
-    /// What the keys do not say.
-    pub(super) filter: Vec<Scalar>,
+    /// How it is read by its keys.
+    pub(super) planned: Way,
+    /// How it is read if the index of its keys does not hold all that the statement reads, where that is less work.
+    whole: Option<Way>,
     /// All that was asked of its rows, by keys or not.
     asked: Vec<Scalar>,
     base: usize,
@@ -32,9 +34,17 @@ pub(super) struct TableScan {
     names: Option<Names>,
     /// What is known of the table's contents.
     statistics: Option<Arc<TableStatistics>>,
+    reading: OnceLock<Reading>,
+}
+
+/// A way to read a table.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub(super) path: Path,
+    /// What the keys do not say.
+    pub(super) filter: Vec<Scalar>,
     /// Rows that its keys are thought to lead to.
     pub(super) found: f64,
-    reading: OnceLock<Reading>,
 }
 
 /// What a scan decodes.
@@ -44,12 +54,21 @@ pub(super) struct Reading {
     pub(super) levels: Arc<[Level]>,
     /// Columns that only rows which pass the filter need.
     pub(super) late: Vec<usize>,
+    is_whole: bool,
 }
 
 impl TableScan {
     /// What it decodes. Not to be asked before the statement is bound.
     pub(super) fn reading(&self) -> &Reading {
         self.reading.get_or_init(|| self.read())
+    }
+
+    /// How it is read. Not to be asked before the statement is bound.
+    pub(super) fn way(&self) -> &Way {
+        match &self.whole {
+            Some(whole) if self.reading().is_whole => whole,
+            _ => &self.planned,
+        }
     }
 
     /// The slot of a column of its rows, if that is one of the table.
@@ -88,20 +107,30 @@ impl TableScan {
     }
 
     fn read(&self) -> Reading {
+        let planned = self.read_by(&self.planned);
+        match &self.whole {
+            Some(whole) if planned.levels.iter().all(|level| level.entries.is_none()) => {
+                Reading { is_whole: true, ..self.read_by(whole) }
+            }
+            _ => planned,
+        }
+    }
+
+    fn read_by(&self, way: &Way) -> Reading {
         let names = self.names.as_ref().map(|names| names.get_or_init(BTreeSet::new));
         let columns = &self.access.table.columns;
         let named = |slot: &usize| names.is_none_or(|names| names.contains(&columns[*slot].name.to_lowercase()));
         let mut places: Vec<usize> = Vec::new();
-        self.filter.iter().for_each(|scalar| evaluate::columns(&scalar.expr, &mut places));
+        way.filter.iter().for_each(|scalar| evaluate::columns(&scalar.expr, &mut places));
         // A step may look at the whole row.
-        let all = self.filter.is_empty() || self.filter.iter().any(|scalar| !scalar.steps.is_empty());
+        let all = way.filter.is_empty() || way.filter.iter().any(|scalar| !scalar.steps.is_empty());
         let (slots, late): (Vec<usize>, Vec<usize>) =
             (0..self.access.columns.len()).filter(named).partition(|slot| all || places.contains(&(self.base + slot)));
         let mut level = Level {
             access: self.access.clone(),
             base: self.base,
             slots,
-            path: self.path.clone(),
+            path: way.path.clone(),
             filter: None,
             outer: false,
             after: None,
@@ -109,12 +138,12 @@ impl TableScan {
             key_lock: None,
             entries: None,
             skips: false,
-            expected: self.found,
+            expected: way.found,
         };
         if !self.keyed && late.is_empty() {
             level.read_entries();
         }
-        Reading { levels: Arc::from(vec![level]), late }
+        Reading { levels: Arc::from(vec![level]), late, is_whole: false }
     }
 }
 
@@ -130,11 +159,18 @@ pub(super) struct Chosen {
 /// The conditions that one is made of: BETWEEN is two.
 fn parts(scalar: Scalar) -> Vec<Scalar> {
     match scalar.expr {
-        Expr::And(parts) if scalar.steps.is_empty() => parts
+        Expr::And(_) | Expr::Not(_) if scalar.steps.is_empty() => conjuncts(scalar.expr)
             .into_iter()
             .map(|expr| Scalar { steps: Vec::new(), expr, ty: scalar.ty.clone(), width: scalar.width })
             .collect(),
         _ => vec![scalar],
+    }
+}
+
+fn conjuncts(expr: Expr) -> Vec<Expr> {
+    match expr {
+        Expr::And(parts) => parts.into_iter().flat_map(negation::inward).collect(),
+        one => negation::inward(one),
     }
 }
 
@@ -159,14 +195,20 @@ pub(super) fn plan(
     let choice = choose(&wish);
     let by_key = choice.path.is_narrowed();
     let foreseen = known_of.map(|known| Foreseen { found: choice.rows, whole: known.rows as f64 });
+    // Rows that are locked are read by their keys: what is read is what may conflict.
+    let whole = known_of.filter(|_| choice.is_dear && !keyed).map(|known| Way {
+        path: Path::whole(),
+        filter: plain.iter().chain(&filter).cloned().collect(),
+        found: known.rows as f64,
+    });
     let rest =
         plain.into_iter().enumerate().filter(|(place, _)| !choice.used.contains(place)).map(|(_, scalar)| scalar);
     // Cheap conditions first.
     let mut kept: Vec<Scalar> = rest.collect();
     kept.append(&mut filter);
     let width = base + access.columns.len();
-    let (access, path, found) = (access.clone(), choice.path, choice.rows);
-    let reading = OnceLock::new();
-    let scan = TableScan { access, path, width, filter: kept, asked, base, keyed, names, statistics, found, reading };
+    let planned = Way { path: choice.path, filter: kept, found: choice.rows };
+    let (access, reading) = (access.clone(), OnceLock::new());
+    let scan = TableScan { access, width, planned, whole, asked, base, keyed, names, statistics, reading };
     Chosen { scan, by_key, foreseen }
 }

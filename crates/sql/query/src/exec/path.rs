@@ -7,7 +7,9 @@ use crate::SqlError;
 use crate::context::StatementContext;
 use crate::exec::evaluate;
 use crate::expr::Expr;
+use crate::types::calendar::DAY_US;
 use crate::types::{SqlType, Value};
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 /// How the rows of one table are found.
@@ -105,6 +107,59 @@ pub fn fit(value: Value, ty: &SqlType) -> Fit {
     }
 }
 
+/// Where an operand's value stands among the values of a column that is compared with it in a wider type.
+#[derive(Debug, Clone, PartialEq)]
+enum Place {
+    /// See [`Fit`].
+    Fits(Fit),
+    /// Above this one and below the next: no value of the column equals it.
+    Behind(Value),
+    /// What equals it, if anything, lies between these; so does where it stands.
+    Between(Value, Value),
+}
+
+/// Days by which a moment of a time zone may miss its day of UTC, and some: zones of POSIX go up to 167 hours.
+const ZONED_DAYS: i32 = 8;
+
+/// Places a value as [`fit`] does, where the two are compared in a wider type than the column's: a date beside a moment, a real beside a
+/// double precision. Exactly, but for moments of a time zone, whose conditions are asked again.
+fn place(value: Value, ty: &SqlType) -> Place {
+    match (&value, ty) {
+        (Value::Timestamp(us), SqlType::Date) => {
+            let (day, is_whole) = day_of(*us);
+            if is_whole { Place::Fits(Fit::Exact(Value::Date(day))) } else { Place::Behind(Value::Date(day)) }
+        }
+        (Value::Timestamptz(us), SqlType::Date) => match *us {
+            i64::MIN | i64::MAX => Place::Fits(Fit::Exact(Value::Date(day_of(*us).0))),
+            us => {
+                let (day, _) = day_of(us);
+                Place::Between(Value::Date(day - ZONED_DAYS), Value::Date(day + ZONED_DAYS))
+            }
+        },
+        (Value::Float4(v), SqlType::Float8) => Place::Fits(Fit::Exact(Value::Float8(f64::from(*v)))),
+        (Value::Float8(v), SqlType::Float4) => {
+            let near = *v as f32;
+            match f64::from(near).partial_cmp(v) {
+                // NaN, which equals itself.
+                None | Some(Ordering::Equal) => Place::Fits(Fit::Exact(Value::Float4(near))),
+                Some(Ordering::Less) => Place::Behind(Value::Float4(near)),
+                Some(Ordering::Greater) => Place::Behind(Value::Float4(near.next_down())),
+            }
+        }
+        _ => Place::Fits(fit(value, ty)),
+    }
+}
+
+/// The day that a moment is within, and whether the moment is where it begins.
+fn day_of(us: i64) -> (i32, bool) {
+    match us {
+        i64::MIN => (i32::MIN, true),
+        i64::MAX => (i32::MAX, true),
+        // No moment lies so far that its day were no i32.
+        us => (us.div_euclid(DAY_US) as i32, us.rem_euclid(DAY_US) == 0),
+    }
+}
+
 /// A char(n) as it is stored. A longer text stays as it is: it equals no stored one.
 fn pad(text: &str, length: u32) -> Value {
     let trimmed = text.trim_end_matches(' ');
@@ -116,12 +171,17 @@ fn pad(text: &str, length: u32) -> Value {
 }
 
 impl Operand {
-    fn fit(&self, row: &[Value], context: &StatementContext) -> Result<Fit, SqlError> {
-        Ok(fit(evaluate::value(&self.expr, row, context)?, &self.ty))
+    fn place(&self, row: &[Value], context: &StatementContext) -> Result<Place, SqlError> {
+        Ok(place(evaluate::value(&self.expr, row, context)?, &self.ty))
     }
 }
 
 impl Path {
+    /// All of a table, in the order of its primary key.
+    pub(crate) fn whole() -> Path {
+        Path { index: 0, reaches: vec![Reach::default()], reverse: false }
+    }
+
     /// Whether conditions narrow it: it does not read the whole index.
     pub(crate) fn is_narrowed(&self) -> bool {
         !self.reaches.iter().any(Reach::is_whole)
@@ -144,8 +204,8 @@ impl Path {
             && let [Term::One(operand)] = prefix.as_slice()
         {
             // The hot path: one key column, one value.
-            return Ok(match operand.fit(row, context)? {
-                Fit::Exact(value) => vec![span::equal(index, &[value])],
+            return Ok(match operand.place(row, context)? {
+                Place::Fits(Fit::Exact(value)) => vec![span::equal(index, &[value])],
                 _ => Vec::new(),
             });
         }
@@ -245,23 +305,23 @@ impl Reach {
 impl Term {
     fn values(&self, row: &[Value], context: &StatementContext) -> Result<Vec<Value>, SqlError> {
         let mut out = Vec::new();
-        let mut take = |fit: Fit| {
-            if let Fit::Exact(value) = fit {
+        let mut take = |place: Place| {
+            if let Place::Fits(Fit::Exact(value)) = place {
                 out.push(value);
             }
         };
         match self {
             Term::Null => out.push(Value::Null),
-            Term::One(operand) => take(operand.fit(row, context)?),
+            Term::One(operand) => take(operand.place(row, context)?),
             Term::Any(operands) => {
                 for operand in operands {
-                    take(operand.fit(row, context)?);
+                    take(operand.place(row, context)?);
                 }
             }
             Term::AnyOf(operand) => {
                 if let Value::Array(array) = evaluate::value(&operand.expr, row, context)? {
                     for value in &array.values {
-                        take(fit(value.clone(), &operand.ty));
+                        take(place(value.clone(), &operand.ty));
                     }
                 }
             }
@@ -281,25 +341,82 @@ impl Range {
     ) -> Result<(), SqlError> {
         let mut low = Bound::Unbounded;
         if let Some((operand, inclusive)) = &self.low {
-            low = match operand.fit(row, context)? {
-                Fit::Exact(value) if *inclusive => Bound::Included(value),
-                Fit::Exact(value) => Bound::Excluded(value),
-                Fit::Below => Bound::Unbounded,
-                Fit::Above | Fit::Null => return Ok(()),
+            low = match operand.place(row, context)? {
+                Place::Fits(Fit::Exact(value)) if *inclusive => Bound::Included(value),
+                Place::Fits(Fit::Exact(value)) | Place::Behind(value) => Bound::Excluded(value),
+                Place::Between(value, _) => Bound::Included(value),
+                Place::Fits(Fit::Below) => Bound::Unbounded,
+                Place::Fits(Fit::Above | Fit::Null) => return Ok(()),
             };
         }
         let mut high = Bound::Unbounded;
         if let Some((operand, inclusive)) = &self.high {
-            high = match operand.fit(row, context)? {
-                Fit::Exact(value) if *inclusive => Bound::Included(value),
-                Fit::Exact(value) => Bound::Excluded(value),
-                Fit::Above => Bound::Unbounded,
-                Fit::Below | Fit::Null => return Ok(()),
+            high = match operand.place(row, context)? {
+                Place::Fits(Fit::Exact(value)) if !*inclusive => Bound::Excluded(value),
+                Place::Fits(Fit::Exact(value)) | Place::Behind(value) | Place::Between(_, value) => {
+                    Bound::Included(value)
+                }
+                Place::Fits(Fit::Above) => Bound::Unbounded,
+                Place::Fits(Fit::Below | Fit::Null) => return Ok(()),
             };
         }
         for prefix in prefixes {
             out.extend(span::between(index, prefix, low.as_ref(), high.as_ref()).map(Keys::Span));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn float4(v: f32) -> Value {
+        Value::Float4(v)
+    }
+
+    #[test]
+    fn a_double_stands_behind_the_real_below_it() {
+        let exact = |v: f64| Place::Fits(Fit::Exact(float4(v as f32)));
+        for v in [0.0, 1.5, -2.25, f64::INFINITY, f64::NEG_INFINITY, f64::from(f32::MAX), f64::from(f32::MIN)] {
+            assert_eq!(place(Value::Float8(v), &SqlType::Float4), exact(v), "{v}");
+        }
+        assert!(
+            matches!(place(Value::Float8(f64::NAN), &SqlType::Float4), Place::Fits(Fit::Exact(Value::Float4(v))) if v.is_nan())
+        );
+        for v in [
+            0.1,
+            -0.1,
+            0.3,
+            -0.3,
+            1e-300,
+            -1e-300,
+            1e300,
+            -1e300,
+            16_777_217.0,
+            -16_777_217.0,
+            f64::from(f32::MAX) * 1.000_000_001,
+        ] {
+            let Place::Behind(Value::Float4(below)) = place(Value::Float8(v), &SqlType::Float4) else {
+                panic!("{v} is no real")
+            };
+            assert!(f64::from(below) < v && v < f64::from(below.next_up()), "{v} is not right behind {below}");
+        }
+    }
+
+    #[test]
+    fn a_moment_stands_behind_the_day_that_it_is_within() {
+        let day = |us| place(Value::Timestamp(us), &SqlType::Date);
+        let exact = |day| Place::Fits(Fit::Exact(Value::Date(day)));
+        assert_eq!(day(0), exact(0));
+        assert_eq!(day(1), Place::Behind(Value::Date(0)));
+        assert_eq!(day(-1), Place::Behind(Value::Date(-1)));
+        assert_eq!(day(-DAY_US), exact(-1));
+        assert_eq!(day(DAY_US - 1), Place::Behind(Value::Date(0)));
+        assert_eq!(day(i64::MAX), exact(i32::MAX));
+        assert_eq!(day(i64::MIN), exact(i32::MIN));
+        let zoned = |us| place(Value::Timestamptz(us), &SqlType::Date);
+        assert_eq!(zoned(1), Place::Between(Value::Date(-8), Value::Date(8)));
+        assert_eq!(zoned(i64::MAX), exact(i32::MAX));
     }
 }

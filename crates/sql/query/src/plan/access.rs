@@ -2,16 +2,19 @@
 //!
 //! Without statistics the choice is by rule: an equality on a leading column is worth a hundredth of the table, bounds on
 //! the next column a twentieth (two) or a fifth (one). With statistics ([`crate::statistics`]) it goes by the share of rows that the keys let through; but a
-//! path that is narrowed by keys is not given up for a scan of all, however small the table: what is read is what may conflict.
+//! path that is narrowed by keys is not given up for a scan of all, however small the table: what is read is what may conflict. But for one: where statistics
+//! say that a secondary index leads to more than a part ([`WHOLE_PART`]) of a large table, each row by a way of its own, all of it is read ([`Choice::is_dear`]).
 //! A row read through a secondary index costs three rows read in order.
 //! An index that gives the order wanted saves the sort, and, under a LIMIT, most of the reading.
 
 use super::implication::implies;
+use super::negation;
 use super::share;
 use super::tree;
 use crate::exec::path::{Operand, Path, Range, Reach, Term};
 use crate::exec::table::{IndexAccess, KeyColumn, TableAccess};
-use crate::expr::{CompareOp, Expr};
+use crate::expr::function::{MIDNIGHT, ZONED_MIDNIGHT};
+use crate::expr::{CompareOp, Expr, split_conjuncts};
 use crate::statistics::TableStatistics;
 use crate::types::{SqlType, Value};
 
@@ -23,6 +26,11 @@ const LIMITED_ROWS: f64 = 100.0;
 const LISTED_VALUES: f64 = 4.0;
 /// Alternatives of one OR that become keys; more are a filter.
 const ALTERNATIVES_MAX: usize = 4096;
+/// Which part of a table a secondary index may lead to before all of it is read instead. Measured: a row that an index leads to costs what some fifteen
+/// read in order do.
+const WHOLE_PART: f64 = 6.0;
+/// Rows of a table from which it is asked at all: a small one may grow, and is planned for once.
+const WHOLE_ROWS_MIN: u64 = 2_000;
 /// Alternatives that are bounded on both sides are taken to leave at most this part of a table, however many they are.
 const CLOSED_FACTOR: f64 = 4.0;
 
@@ -73,14 +81,23 @@ impl<'a> Key<'a> {
         (place.is_some() || expression.is_some()).then_some(Key { column, place, expression })
     }
 
-    /// Whether an expression is this column, itself or widened: `int4 = int8` is compared as int8.
+    /// Whether an expression is this column, itself or widened: `int4 = int8` is compared as int8, a date beside a moment as where it begins.
     fn is(&self, expr: &Expr) -> bool {
         let own = match (expr, &self.expression) {
             (Expr::Column { index, .. }, None) => self.place == Some(*index),
             (expr, Some(expression)) => expr == expression,
             _ => false,
         };
-        own || matches!(expr, Expr::Cast { expr, from, to, .. } if is_widening(from, to) && self.is(expr))
+        own || match expr {
+            Expr::Cast { expr, from, to, .. } => {
+                let begins = matches!((from, to), (SqlType::Date, SqlType::Timestamp(_)));
+                (begins || is_widening(from, to)) && self.is(expr)
+            }
+            Expr::Call { function, args, .. } if matches!(function.name, MIDNIGHT | ZONED_MIDNIGHT) => {
+                args.first().is_some_and(|date| self.is(date))
+            }
+            _ => false,
+        }
     }
 }
 
@@ -138,6 +155,9 @@ pub struct Choice {
     pub rows: f64,
     /// Guess of the work, in rows read in order.
     pub cost: f64,
+    /// Reading the whole table would cost less, by statistics, unless the index holds all that is asked for. Only of keys that are known when planning:
+    /// those that come with an execution, or with rows read before, are narrow until they are known.
+    pub is_dear: bool,
 }
 
 impl Choice {
@@ -151,7 +171,11 @@ impl Choice {
 pub fn choose(wish: &Wish<'_>) -> Choice {
     let implied = |index: &usize| match &wish.access.index(*index).predicate {
         None => true,
-        Some(predicate) => implies(wish.conditions, &placed(predicate, wish.base)),
+        // Conditions come without NOT where it could be moved into them.
+        Some(predicate) => {
+            let parts = split_conjuncts(placed(predicate, wish.base)).into_iter().flat_map(negation::inward);
+            parts.collect::<Vec<_>>().iter().all(|part| implies(wish.conditions, part))
+        }
     };
     let better = |best: Choice, next: Choice| {
         let (wide, was_wide) = (next.is_wide(), best.is_wide());
@@ -162,7 +186,21 @@ pub fn choose(wish: &Wish<'_>) -> Choice {
         if wins { next } else { best }
     };
     let choices = (0..=wish.access.indexes.len()).filter(implied).map(|index| consider(wish, index));
-    choices.reduce(better).unwrap_or_else(|| consider(wish, 0))
+    let mut best = choices.reduce(better).unwrap_or_else(|| consider(wish, 0));
+    best.is_dear = is_dear(wish, &best);
+    best
+}
+
+/// See [`Choice::is_dear`].
+fn is_dear(wish: &Wish<'_>, best: &Choice) -> bool {
+    let Some(known) = wish.statistics else { return false };
+    let orders = best.ordered && !wish.order.is_empty();
+    if wish.limited || orders || best.point || best.is_wide() || best.path.index == 0 || known.rows < WHOLE_ROWS_MIN {
+        return false;
+    }
+    let mut constant = true;
+    best.path.operands(&mut |operand| constant &= operand.expr.constant().is_some());
+    constant && best.rows * WHOLE_PART > known.rows as f64
 }
 
 /// A part of an index that conditions lead to.
@@ -194,7 +232,7 @@ fn reach(wish: &Wish<'_>, said: &[&Expr], index: &IndexAccess) -> Found {
             found.listed = true;
             found.rows *= 4.0;
         }
-        if is_exact(&column.ty) {
+        if is_exact(&column.ty, said[at]) {
             found.used.push(at);
         }
         found.reach.prefix.push(term);
@@ -280,7 +318,7 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
     if !ordered {
         cost += rows * 0.5;
     }
-    Choice { path, used, ordered, point, rows, cost }
+    Choice { path, used, ordered, point, rows, cost, is_dear: false }
 }
 
 /// Of how many rows that a path gives one is let through, by rule: by what other columns must equal.
@@ -341,7 +379,7 @@ fn bounds(wish: &Wish<'_>, said: &[&Expr], key: &Key<'_>, found: &mut Found, ask
             _ => continue,
         }
         asked.push(at);
-        if is_exact(ty) {
+        if is_exact(ty, condition) {
             found.used.push(at);
         }
     }
@@ -354,9 +392,16 @@ fn bounds(wish: &Wish<'_>, said: &[&Expr], key: &Key<'_>, found: &mut Found, ask
     factor
 }
 
-/// Types whose keys say exactly what the comparison says; a filter stays behind for the others.
-fn is_exact(ty: &SqlType) -> bool {
+/// Types whose keys say exactly what the comparison says; a filter stays behind for the others, and for dates that are compared as moments.
+fn is_exact(ty: &SqlType, condition: &Expr) -> bool {
     use SqlType::*;
+    let compared = match condition {
+        Expr::Compare { ty, .. } | Expr::InList { ty, .. } | Expr::AnyAll { ty, .. } => Some(ty),
+        _ => None,
+    };
+    if *ty == Date && compared.is_some_and(|compared| *compared != Date) {
+        return false;
+    }
     matches!(
         ty,
         Bool | Int2
@@ -380,6 +425,8 @@ fn say<'a>(wish: &Wish<'_>, condition: &'a Expr, key: &Key<'_>) -> Option<Say<'a
     let usable = |expr: &Expr, compared: &SqlType| {
         comparable(ty, compared, &expr.ty()) && tree::reads_only(expr, wish.known) && !tree::is_volatile(expr)
     };
+    // Which moment a date begins at hangs on the time zone: it bounds, but says no equality.
+    let equates = |compared: &SqlType| !(*ty == SqlType::Date && matches!(compared, SqlType::Timestamptz(_)));
     match condition {
         Expr::Compare { op, ty: compared, left, right } => {
             let (op, other) = if key.is(left) {
@@ -394,18 +441,20 @@ fn say<'a>(wish: &Wish<'_>, condition: &'a Expr, key: &Key<'_>) -> Option<Say<'a
                 return None;
             }
             Some(match op {
-                CompareOp::Eq => Say::Equal(other),
+                CompareOp::Eq if equates(compared) => Say::Equal(other),
                 CompareOp::Gt => Say::Low(other, false),
                 CompareOp::GtEq => Say::Low(other, true),
                 CompareOp::Lt => Say::High(other, false),
                 CompareOp::LtEq => Say::High(other, true),
-                CompareOp::NotEq => return None,
+                CompareOp::Eq | CompareOp::NotEq => return None,
             })
         }
-        Expr::InList { ty: compared, expr, list, negated: false } if key.is(expr) => {
+        Expr::InList { ty: compared, expr, list, negated: false } if equates(compared) && key.is(expr) => {
             list.iter().all(|item| usable(item, compared)).then_some(Say::In(list))
         }
-        Expr::AnyAll { op: CompareOp::Eq, ty: compared, left, array, all: false } if key.is(left) => {
+        Expr::AnyAll { op: CompareOp::Eq, ty: compared, left, array, all: false }
+            if equates(compared) && key.is(left) =>
+        {
             let SqlType::Array(element) = array.ty() else { return None };
             (comparable(ty, compared, &element) && tree::reads_only(array, wish.known) && !tree::is_volatile(array))
                 .then_some(Say::AnyOf(array))
@@ -431,7 +480,11 @@ fn comparable(column: &SqlType, compared: &SqlType, other: &SqlType) -> bool {
         }
         Char(_) => matches!(compared, Char(_)) && matches!(other, Char(_) | Unknown),
         Numeric(_) => matches!(compared, Numeric(_)) && (matches!(other, Numeric(_)) || integer(other)),
-        Jsonb | Json | Interval(_) | Float4 | Float8 => false,
+        // NaN is one value above all others and -0 is 0, in keys as in comparisons.
+        Float4 | Float8 => matches!(compared, Float4 | Float8) && matches!(other, Float4 | Float8),
+        // As where it begins.
+        Date => matches!(compared, Date | Timestamp(_) | Timestamptz(_)) && compared.base() == other.base(),
+        Jsonb | Json => false,
         _ => column.base() == compared.base() && column.base() == other.base(),
     }
 }
@@ -441,7 +494,11 @@ fn is_widening(from: &SqlType, to: &SqlType) -> bool {
     use SqlType::*;
     matches!(
         (from, to),
-        (Int2, Int4 | Int8) | (Int4, Int8) | (Varchar(_), Text | Varchar(None)) | (Text, Varchar(None))
+        (Int2, Int4 | Int8)
+            | (Int4, Int8)
+            | (Float4, Float8)
+            | (Varchar(_), Text | Varchar(None))
+            | (Text, Varchar(None))
     )
 }
 

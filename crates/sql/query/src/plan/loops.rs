@@ -2,9 +2,11 @@
 
 use super::access::{self, Choice, Order, Wish};
 use super::implied;
+use super::negation;
 use super::refusal::{Planned, Refusal};
 use super::tree;
 use crate::exec::cursor::Level;
+use crate::exec::path::Path;
 use crate::exec::table::TableAccess;
 use crate::expr::{Expr, conjunction};
 use crate::statistics::TableStatistics;
@@ -87,7 +89,7 @@ struct Attempt {
 
 /// Plans the loops.
 pub fn plan(goal: Goal<'_>) -> Planned<Loops> {
-    let mut conditions = goal.conditions.clone();
+    let mut conditions: Vec<Expr> = goal.conditions.iter().cloned().flat_map(negation::inward).collect();
     implied::add(&mut conditions, goal.sources);
     let (constant, conditions): (Vec<Expr>, Vec<Expr>) = conditions
         .into_iter()
@@ -198,6 +200,10 @@ fn order_of(goal: &Goal<'_>, source: &Source) -> Option<Vec<Order>> {
 fn build(goal: &Goal<'_>, conditions: Vec<Expr>, best: Attempt) -> Vec<Level> {
     let mut levels = Vec::new();
     let mut read: Vec<usize> = goal.output.clone();
+    // What rows are asked for that are written or locked is what may conflict.
+    let may_scan = goal.sources.iter().all(|source| source.lock.is_none());
+    // All conditions of a level whose keys lead to so much that the table is rather read as a whole.
+    let mut dear: Vec<Option<(Vec<Expr>, f64)>> = Vec::new();
     for (at, choice) in best.choices.into_iter().enumerate() {
         let source = &goal.sources[best.sequence[at]];
         let here: Vec<Expr> = conditions_at(&conditions, goal.sources, &best.sequence, at)
@@ -209,6 +215,8 @@ fn build(goal: &Goal<'_>, conditions: Vec<Expr>, best: Attempt) -> Vec<Level> {
             false => (source.on.iter().cloned().chain(here).collect(), Vec::new()),
         };
         let lock = source.lock.filter(|_| choice.point);
+        let whole = source.statistics.as_ref().filter(|_| choice.is_dear && may_scan);
+        dear.push(whole.map(|known| (filters.clone(), known.rows as f64)));
         // What was locked by way of a secondary index may have moved: its conditions are asked of the row itself.
         if lock.is_none() || choice.path.index == 0 {
             let mut i = 0;
@@ -234,12 +242,25 @@ fn build(goal: &Goal<'_>, conditions: Vec<Expr>, best: Attempt) -> Vec<Level> {
             expected: choice.rows,
         });
     }
-    for level in &mut levels {
-        let places = level.base..level.base + level.access.columns.len();
-        let mut slots: Vec<usize> = read.iter().filter(|p| places.contains(p)).map(|p| p - level.base).collect();
-        slots.sort_unstable();
-        slots.dedup();
-        level.slots = slots;
+    for (level, dear) in levels.iter_mut().zip(dear) {
+        level.slots = slots_of(level, &read);
+        let Some((filters, rows)) = dear else { continue };
+        let index = level.access.index(level.path.index);
+        if level.access.entry_columns(index, &level.slots).is_none() {
+            let mut read = read.clone();
+            filters.iter().for_each(|condition| tree::columns(condition, &mut read));
+            level.slots = slots_of(level, &read);
+            (level.path, level.filter, level.expected) = (Path::whole(), conjunction(filters), rows);
+        }
     }
     levels
+}
+
+/// The slots of a level's table that are among the places read.
+fn slots_of(level: &Level, read: &[usize]) -> Vec<usize> {
+    let places = level.places();
+    let mut slots: Vec<usize> = read.iter().filter(|p| places.contains(p)).map(|p| p - level.base).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    slots
 }

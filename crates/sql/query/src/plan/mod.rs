@@ -17,6 +17,7 @@ pub mod locked;
 pub mod loops;
 mod merged;
 pub mod modify;
+pub(crate) mod negation;
 pub mod parts;
 pub mod refusal;
 mod returned;

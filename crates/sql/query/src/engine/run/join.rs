@@ -103,7 +103,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
 /// Rows of a right side that would be kept, or looked at where they stand, where statistics know it; `None`: it is not one table, or is no hash join's.
 fn foreseen_right(join: &Join) -> Option<f64> {
     let Node::Table(scan) = join.right.as_ref() else { return None };
-    if join.kind == JoinKind::Full || join.keys.is_empty() || scan.path.is_narrowed() {
+    if join.kind == JoinKind::Full || join.keys.is_empty() || scan.way().path.is_narrowed() {
         return None;
     }
     let known = scan.statistics()?;

@@ -170,12 +170,12 @@ struct Tested {
 
 impl Tested {
     fn new(scan: &TableScan, cursor: &mut Cursor, prefix: &Prefix, run: &Run) -> Option<Tested> {
-        if scan.path.is_narrowed() && scan.found < TESTED_ROWS_MIN {
+        if scan.way().path.is_narrowed() && scan.way().found < TESTED_ROWS_MIN {
             return None;
         }
-        let Reading { levels, late } = scan.reading();
+        let Reading { levels, late, .. } = scan.reading();
         let level = levels.first()?;
-        let plain = scan.filter.iter().take_while(|scalar| scalar.steps.is_empty()).map(|scalar| &scalar.expr);
+        let plain = scan.way().filter.iter().take_while(|scalar| scalar.steps.is_empty()).map(|scalar| &scalar.expr);
         let around =
             Around { columns: &scan.access.columns, base: level.base, row: prefix, params: &run.context.params };
         let (filter, conditions) = ByteFilter::compile(plain, around);
@@ -183,8 +183,8 @@ impl Tested {
         if !cursor.bare() {
             return None;
         }
-        let steady = !scan.filter[conditions..].iter().any(scalar_is_volatile);
-        let rest: Vec<Option<Vec<usize>>> = scan.filter[conditions..].iter().map(Scalar::columns).collect();
+        let steady = !scan.way().filter[conditions..].iter().any(scalar_is_volatile);
+        let rest: Vec<Option<Vec<usize>>> = scan.way().filter[conditions..].iter().map(Scalar::columns).collect();
         // Of a step nobody knows what it reads.
         let reads =
             |place: usize| rest.iter().any(|columns| columns.as_ref().is_none_or(|columns| columns.contains(&place)));
@@ -309,7 +309,7 @@ impl TableRows {
             }
             *most -= 1;
             self.run.tick()?;
-            let (mut conditions, mut asked) = (&scan.filter[..], false);
+            let (mut conditions, mut asked) = (&scan.way().filter[..], false);
             if let Some(tested) = &self.tested {
                 let stored = self.cursor.stored_ref();
                 if !tested.filter.passes(stored)? {
@@ -342,7 +342,7 @@ impl TableRows {
             return Ok(false);
         }
         self.cursor.decode_from(stored, &tested.early)?;
-        all_true(&scan.filter[tested.conditions..], self.cursor.row(), &self.run)
+        all_true(&scan.way().filter[tested.conditions..], self.cursor.row(), &self.run)
     }
 
     /// Columns that a step does not decode.
@@ -489,12 +489,12 @@ impl TableRows {
     /// Leaves decoding to who asks, from now on: gives the columns that a step does not decode.
     pub(super) fn leave_stored(&mut self) -> &[usize] {
         let Node::Table(scan) = self.node.as_ref() else { return &[] };
-        let Reading { levels, late } = scan.reading();
+        let Reading { levels, late, .. } = scan.reading();
         if let Some(tested) = &self.tested {
             return &tested.left;
         }
         match levels.first() {
-            Some(level) if scan.filter.is_empty() && self.cursor.bare() => &level.slots,
+            Some(level) if scan.way().filter.is_empty() && self.cursor.bare() => &level.slots,
             _ => late,
         }
     }

@@ -65,7 +65,7 @@ fn cost_of_found(lookup: &Node) -> u64 {
 fn cost_of_begun(lookup: &Node) -> f64 {
     match lookup {
         Node::Filter { input, .. } | Node::Project { input, .. } => cost_of_begun(input),
-        Node::Table(scan) if scan.path.is_point(&scan.access) => BEGUN_POINT_ROWS,
+        Node::Table(scan) if scan.way().path.is_point(&scan.access) => BEGUN_POINT_ROWS,
         _ => BEGUN_ROWS,
     }
 }
@@ -82,7 +82,7 @@ pub(super) struct Worth {
 fn narrowed(right: &Node) -> Option<f64> {
     match right {
         Node::Filter { input, .. } | Node::Project { input, .. } => narrowed(input),
-        Node::Table(scan) if scan.path.is_narrowed() => Some(scan.found * cost_of_found(right) as f64),
+        Node::Table(scan) if scan.way().path.is_narrowed() => Some(scan.way().found * cost_of_found(right) as f64),
         _ => None,
     }
 }
