@@ -10,6 +10,7 @@ use super::node::{Node, SortKey};
 use super::scalar::Scalar;
 use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
 use super::take::{Clause, Held, Taker, function_name};
+use super::unused;
 use super::walk;
 use crate::catalog::{Oid, Relation};
 use crate::expr::row_fields;
@@ -165,7 +166,8 @@ impl Binder<'_> {
         let (mut node, from) = self.from(&select.from, select.selection.as_ref(), outer)?;
         let Bound { scope, groups, list } = self.list(select, tail, from, outer)?;
         if let Some(Groups { keys, calls, sets, .. }) = groups {
-            let (input, calls) = early::below_join(&node, outer.width(), &keys, &calls).unwrap_or((node, calls));
+            let rows = unused::below_grouping(node, &keys, &calls);
+            let (input, calls) = early::below_join(&rows, outer.width(), &keys, &calls).unwrap_or((rows, calls));
             node = Arc::new(Node::Aggregate { input, keys, calls, sets });
         }
         self.project(node, scope, list, select, tail, outer)
@@ -423,7 +425,7 @@ impl Binder<'_> {
         let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
         let width = prefix + columns.len();
         let slot = |place: usize| Self::slot(prefix + place, &types[place], width);
-        node = Arc::new(Node::Project { input: node, prefix, columns });
+        node = Arc::new(Node::Project { input: unused::below_list(node, &columns), prefix, columns });
         if matches!(select.distinct, Some(Distinct::Distinct)) {
             outputs.iter().try_for_each(|output| output.ty.check_equality())?;
             let kinds = own_kinds(&types);

@@ -68,6 +68,7 @@ pub(crate) mod short;
 mod spread;
 mod take;
 mod types;
+mod unused;
 mod walk;
 mod window;
 
