@@ -58,6 +58,8 @@ pub struct Grouping {
     pub having: Option<Expr>,
     /// Rows come in the order of the one aggregate, a min or max: the first that is not NULL settles it.
     pub first: bool,
+    /// The rows of a group come together, the groups in the order that is wanted: those behind the last that is wanted are not read.
+    pub in_turn: bool,
     /// For each aggregate, all of them a min or max, how rows come in its order: the first that is not NULL settles it. None where rows are
     /// read once for all of them.
     pub ends: Vec<Arc<[Level]>>,
@@ -231,22 +233,29 @@ impl Rows {
         let mut rows = match &select.grouping {
             Some(grouping) => self.group(grouping, &mut reserved)?,
             None => {
-                let mut rows = Vec::new();
-                while self.joined()? {
+                let types = select.distinct.as_deref().unwrap_or_default();
+                // Rows that are not sorted leave as they come: no more are read than are wanted.
+                let most = if select.order.is_empty() { self.left.saturating_add(self.skip) } else { usize::MAX };
+                let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
+                while rows.len() < most && self.joined()? {
                     let Some(cursor) = &mut self.cursor else { break };
                     let row = select.project.apply(cursor.row_mut(), &self.context)?;
-                    reserved.take(sort::row_bytes(&row))?;
-                    rows.push(row);
+                    let key = hash_key(&row, types);
+                    let bytes = key.len();
+                    if seen.insert(key) {
+                        reserved.take(sort::row_bytes(&row) + bytes)?;
+                        rows.push(row);
+                    }
                 }
                 rows
             }
         };
-        if let Some(types) = &select.distinct {
-            if select.grouping.is_some() {
-                for row in &mut rows {
-                    *row = select.project.apply(row, &self.context)?;
-                    reserved.take(sort::row_bytes(row))?;
-                }
+        if let Some(types) = &select.distinct
+            && select.grouping.is_some()
+        {
+            for row in &mut rows {
+                *row = select.project.apply(row, &self.context)?;
+                reserved.take(sort::row_bytes(row))?;
             }
             let mut seen = BTreeSet::new();
             rows.retain(|row| seen.insert(hash_key(row, types)));
@@ -318,6 +327,7 @@ impl Rows {
         // One group of all rows is not looked for with each of them.
         let mut only = grouping.keys.is_empty().then(start);
         let context = self.context.clone();
+        let most = self.left.saturating_add(self.skip);
         let (mut keys, mut key) = (Row::new(), Vec::new());
         // Who counts rows looks into none.
         let counts = only.is_some() && grouping.aggregates.iter().all(|aggregate| aggregate.argument.is_none());
@@ -344,6 +354,9 @@ impl Rows {
                 let place = match places.get(&key) {
                     Some(place) => *place,
                     None => {
+                        if grouping.in_turn && groups.len() >= most {
+                            break 'rows;
+                        }
                         let mut computed = keys.drain(..);
                         let value = |(expr, _): &(Expr, SqlType)| match evaluate::column(expr) {
                             Some(place) => row[place].clone(),
@@ -374,8 +387,10 @@ impl Rows {
         }
         let mut out = Vec::with_capacity(groups.len());
         let only = only.map(|accumulators| (Row::new(), accumulators));
-        // In the order of their keys.
-        let ordered = places.into_values().map(|place| std::mem::take(&mut groups[place]));
+        // In the order of their keys, or in that which is wanted.
+        let order: Vec<usize> =
+            if grouping.in_turn { (0..groups.len()).collect() } else { places.into_values().collect() };
+        let ordered = order.into_iter().map(|place| std::mem::take(&mut groups[place]));
         for (mut row, accumulators) in ordered.chain(only) {
             for accumulator in accumulators {
                 row.push(accumulator.finish()?);
