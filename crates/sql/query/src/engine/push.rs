@@ -13,12 +13,13 @@
 //!
 //! **Caveat.** A condition may meet rows that another condition of the subquery would have dropped before, and fail on one, as in PostgreSQL.
 
-use super::node::{Join, JoinKind, Node, SetKind};
+use super::node::{Join, JoinKind, Node, SetKind, SortKey};
 use super::presence::above;
 use super::scalar::Scalar;
-use super::window::WindowCall;
-use crate::expr::Expr;
+use super::window::{Function, WindowCall};
+use crate::expr::{CompareOp, Expr};
 use crate::plan::tree;
+use crate::types::{SqlType, Value};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -76,8 +77,8 @@ fn push(node: &Arc<Node>, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>,
         Node::Window { input, calls } => {
             let divides =
                 |scalar: &Scalar| scalar.expr.columns().iter().all(|slot| *slot < prefix || all_divide(calls, *slot));
-            let (down, left) = conditions.into_iter().partition(divides);
-            let input = under(input.clone(), prefix, down);
+            let (down, left): (Vec<Scalar>, Vec<Scalar>) = conditions.into_iter().partition(divides);
+            let input = first_rows(under(input.clone(), prefix, down), calls, &left);
             (Arc::new(Node::Window { input, calls: calls.clone() }), left)
         }
         Node::Sort { input, keys, limit: None } => {
@@ -104,6 +105,35 @@ fn push(node: &Arc<Node>, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>,
         Node::Join(join) => push_join(join, prefix, conditions),
         _ => (node.clone(), conditions),
     }
+}
+
+/// What a window that numbers all rows need see where only the first numbers are let through: `row_number() OVER (ORDER BY a) <= 3`.
+fn first_rows(input: Arc<Node>, calls: &[WindowCall], conditions: &[Scalar]) -> Arc<Node> {
+    let [WindowCall { function: Function::RowNumber, partition, order, .. }] = calls else { return input };
+    let Some(SortKey { by: Scalar { width, .. }, .. }) = order.first() else { return input };
+    if !partition.is_empty() || !order.iter().all(|key| is_movable(&key.by)) {
+        return input;
+    }
+    // Its numbers stand behind the row.
+    let is_number = |expr: &Expr| matches!(expr, Expr::Column { index, .. } if index == width);
+    let last = |condition: &Scalar| {
+        let Expr::Compare { op, ty: SqlType::Int8, left, right } = &condition.expr else { return None };
+        let (op, value) = match (is_number(left), is_number(right)) {
+            (true, false) => (*op, right),
+            (false, true) => (op.flipped(), left),
+            _ => return None,
+        };
+        let value = value.constant()?.as_i64()?;
+        match op {
+            CompareOp::LtEq | CompareOp::Eq => Some(value),
+            CompareOp::Lt => Some(value.saturating_sub(1)),
+            _ => None,
+        }
+    };
+    let Some(last) = conditions.iter().filter_map(last).min() else { return input };
+    let (expr, ty) = (Expr::Literal(Value::Int8(last.max(0)), SqlType::Int8), SqlType::Int8);
+    let most = Scalar { steps: Vec::new(), expr, ty, width: *width };
+    Arc::new(Node::Sort { input, keys: order.clone(), limit: Some((None, most)) })
 }
 
 fn push_join(join: &Join, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>, Vec<Scalar>) {
