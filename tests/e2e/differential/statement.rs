@@ -9,8 +9,16 @@ use rand::rngs::SmallRng;
 /// How deep expressions and queries nest.
 const DEPTH: u32 = 3;
 /// The columns of every table, with their types.
-pub const COLUMNS: [(&str, Type); 5] =
-    [("a", Type::Int), ("b", Type::Int), ("s", Type::Text), ("f", Type::Bool), ("n", Type::Numeric)];
+pub const COLUMNS: [(&str, Type); 8] = [
+    ("a", Type::Int),
+    ("b", Type::Int),
+    ("s", Type::Text),
+    ("f", Type::Bool),
+    ("n", Type::Numeric),
+    ("d", Type::Date),
+    ("r", Type::Real),
+    ("x", Type::Double),
+];
 /// The tables, each with what stands behind its columns.
 pub const TABLES: [(&str, &str); 3] = [("t1", ", PRIMARY KEY (id)"), ("t2", ", UNIQUE (a, b)"), ("t3", "")];
 
@@ -21,6 +29,9 @@ pub enum Type {
     Text,
     Bool,
     Numeric,
+    Date,
+    Real,
+    Double,
 }
 
 impl Type {
@@ -30,6 +41,9 @@ impl Type {
             Type::Text => "text",
             Type::Bool => "bool",
             Type::Numeric => "numeric",
+            Type::Date => "date",
+            Type::Real => "real",
+            Type::Double => "double precision",
         }
     }
 }
@@ -66,7 +80,11 @@ impl Statements {
         out.push("CREATE INDEX ON t1 (a)".into());
         out.push("CREATE INDEX ON t3 (s, b)".into());
         out.push("CREATE INDEX ON t3 (a) WHERE b IS NOT NULL".into());
-        out.push("CREATE VIEW v AS SELECT a, b, s, f, n FROM t1 WHERE a > 1 OR a IS NULL".into());
+        out.push("CREATE INDEX ON t1 (d)".into());
+        out.push("CREATE INDEX ON t1 (r)".into());
+        out.push("CREATE INDEX ON t2 (x, d)".into());
+        out.push("CREATE INDEX ON t3 (d DESC, x)".into());
+        out.push("CREATE VIEW v AS SELECT a, b, s, f, n, d, r, x FROM t1 WHERE a > 1 OR a IS NULL".into());
         out
     }
 
@@ -87,12 +105,18 @@ impl Statements {
             Type::Text => self.of(&["''", "'a'", "'b'", "'ab'", "'B'"]),
             Type::Bool => self.of(&["true", "false"]),
             Type::Numeric => self.of(&["0", "1.5", "2.0", "-1.25", "3"]),
+            Type::Date => {
+                self.of(&["'2020-01-01'", "'2020-01-02'", "'2020-01-03'", "'2020-03-08'", "'infinity'", "'-infinity'"])
+            }
+            Type::Real => self.of(&["0", "1.5", "'0.1'", "-1.25", "'NaN'", "'infinity'"]),
+            // 0.1 as a real, and as itself.
+            Type::Double => self.of(&["0", "1.5", "'0.1'", "'0.10000000149011612'", "-1.25", "'NaN'", "'-infinity'"]),
         }
     }
 
     fn literal(&mut self, ty: Type) -> String {
         let value = self.value(ty);
-        format!("{value}::{}", ty.name())
+        format!("({value})::{}", ty.name())
     }
 
     fn of<T: Clone + Into<String>>(&mut self, choices: &[T]) -> String {
@@ -105,7 +129,8 @@ impl Statements {
     }
 
     fn ty(&mut self) -> Type {
-        [Type::Int, Type::Int, Type::Text, Type::Bool, Type::Numeric][self.rng.random_range(0..5)]
+        use Type::*;
+        [Int, Int, Int, Text, Text, Bool, Bool, Numeric, Numeric, Date, Real, Double][self.rng.random_range(0..12)]
     }
 
     fn alias(&mut self) -> String {
@@ -276,6 +301,10 @@ impl Statements {
                 let word = self.of(&["sum", "min", "max"]);
                 format!("{word}({}){}", self.expr(Type::Numeric, scope, depth), filter(self))
             }
+            Type::Date | Type::Real | Type::Double => {
+                let word = self.of(&["min", "max"]);
+                format!("{word}({}){}", self.expr(ty, scope, depth), filter(self))
+            }
         }
     }
 
@@ -311,7 +340,7 @@ impl Statements {
     }
 
     fn equality(&mut self, left: &[Column], right: &[Column]) -> String {
-        let ty = [Type::Int, Type::Text][self.rng.random_range(0..2)];
+        let ty = [Type::Int, Type::Int, Type::Text, Type::Date, Type::Double][self.rng.random_range(0..5)];
         match (self.pick(left, Some(ty)), self.pick(right, Some(ty))) {
             (Some(l), Some(r)) => format!(" ON {} = {}", l.name, r.name),
             _ => " ON true".into(),
@@ -379,8 +408,29 @@ impl Statements {
                     let word = self.of(&["+", "-", "*"]);
                     format!("({} {word} {})", self.expr(ty, scope, depth), self.expr(ty, scope, depth))
                 }
+                Type::Date | Type::Real => self.expr(ty, scope, 0),
+                Type::Double => format!("({})::double precision", self.expr(Type::Real, scope, depth)),
             },
         }
+    }
+
+    /// Dates beside moments, reals beside double precision.
+    fn mixed(&mut self, scope: &[Column]) -> String {
+        let word = self.of(&["=", "<>", "<", "<=", ">", ">="]);
+        if self.chance(3) {
+            return format!("{} {word} {}", self.expr(Type::Real, scope, 0), self.expr(Type::Double, scope, 0));
+        }
+        let moment = match self.rng.random_range(0..3) {
+            0 => self.of(&["timestamp '2020-01-02'", "timestamp '2020-01-02 12:00'", "timestamp 'infinity'"]),
+            1 => self.of(&["timestamptz '2020-01-02 00:00Z'", "timestamptz '2020-03-08 05:00Z'"]),
+            _ => {
+                let span = self.of(&["1 day", "1 month", "-36 hours", "0"]);
+                // What is infinite has no month after it in PostgreSQL's older versions: literals only.
+                let day = self.of(&["2020-01-01", "2020-01-02", "2020-02-08"]);
+                format!("date '{day}' + interval '{span}'")
+            }
+        };
+        format!("{} {word} {moment}", self.expr(Type::Date, scope, 0))
     }
 
     fn int(&mut self, scope: &[Column], depth: u32) -> String {
@@ -432,7 +482,7 @@ impl Statements {
         }
         let depth = depth - 1;
         let ty = self.ty();
-        match self.rng.random_range(0..13) {
+        match self.rng.random_range(0..14) {
             0 | 1 => format!("({} AND {})", self.bool(scope, depth), self.bool(scope, depth)),
             2 => format!("({} OR {})", self.bool(scope, depth), self.bool(scope, depth)),
             3 => format!("NOT ({})", self.bool(scope, depth)),
@@ -469,6 +519,7 @@ impl Statements {
                 let word = self.of(&["EXISTS", "NOT EXISTS"]);
                 format!("{word} ({text})")
             }
+            12 => self.mixed(scope),
             11 => {
                 let word = self.of(&["=", "<", ">=", "<>"]);
                 let (l, r) = (self.expr(ty, scope, 0), self.expr(ty, scope, 0));
