@@ -27,7 +27,8 @@ Index Only Scan using day_d on day
   Filter: (d = '2020-01-04 00:00:00'::timestamp without time zone)
 EXPLAIN
 QUERY PLAN:text
-Seq Scan on day
+Index Only Scan using day_d on day
+  Index Cond: (d = ANY (ARRAY['2020-01-05 00:00:00'::timestamp without time zone, '2020-01-06 00:00:01'::timestamp without time zone]))
   Filter: ((d)::timestamp without time zone = ANY (ARRAY['2020-01-05 00:00:00'::timestamp without time zone, '2020-01-06 00:00:01'::timestamp without time zone]))
 EXPLAIN
 QUERY PLAN:text
