@@ -26,8 +26,8 @@ const LIMITED_ROWS: f64 = 100.0;
 const LISTED_VALUES: f64 = 4.0;
 /// Alternatives of one OR that become keys; more are a filter.
 const ALTERNATIVES_MAX: usize = 4096;
-/// Which part of a table a secondary index may lead to before all of it is read instead. Measured: a row that an index leads to costs what some fifteen
-/// read in order do.
+/// Which part of a table a secondary index may lead to before all of it is read instead. Measured: a sixth of 100,000 rows in the order of their keys costs
+/// what a scan of all costs; in another order more.
 const WHOLE_PART: f64 = 6.0;
 /// Rows of a table from which it is asked at all: a small one may grow, and is planned for once.
 const WHOLE_ROWS_MIN: u64 = 2_000;

@@ -165,7 +165,7 @@ fn plan_alone(query: &Query, mut analysis: Analysis<'_>) -> Planned<SelectPlan> 
     Ok(SelectPlan { parameters, fields, select: Arc::new(select), subqueries })
 }
 
-/// Distinct rows or groups are few where there are so many times as many: a row that an index leads to costs what some fifteen read in order do.
+/// Distinct rows or groups are few where there are so many times as many: a row that an index leads to costs what six to fifteen read in order do.
 const FEW_PART: f64 = 20.0;
 
 /// A SELECT with its names and types settled, before it is known how its tables are read.
