@@ -230,7 +230,7 @@ SELECT r FROM reals WHERE r >= 0.1::real AND r <= 0.4::real ORDER BY r;
 SELECT r FROM reals WHERE r > 1e-300 AND r < 0.05 ORDER BY r;
 SELECT r FROM reals WHERE r > 1e200 ORDER BY r;
 SELECT r FROM reals WHERE r >= 'NaN'::float8;
-SELECT r FROM reals WHERE r IN (0.1, 0.5, 1.5) ORDER BY r;
+SELECT r FROM reals WHERE r IN (0.1::float8, 0.5::float8, 1.5::float8) ORDER BY r;
 SELECT r FROM reals WHERE r = ANY (ARRAY[0.1, 0.5, 1.5]::real[]) ORDER BY r;
 SELECT a.f, b.r FROM reals a JOIN reals b ON b.r = a.f WHERE a.f BETWEEN 1 AND 3 ORDER BY a.f;
 SELECT f FROM reals WHERE i = '30 days' ORDER BY f;
