@@ -351,7 +351,9 @@ fn only_newer_kinds_have_newer_versions() {
     assert_eq!(encoded(&stage(id, &["0", "by", "9", "until", "9", "quota", "99", "write", "c=1"]))[0], 6);
     assert_eq!(encoded(&Command::Commit(maybe_staged(id, &["staged", "9", "until", "9", "write", "c=1"])))[0], 6);
     assert_eq!(encoded(&Command::Raise { version: 2 })[0], 7);
-    release[0] = 8;
+    let looked = Read::Unreferred { key: Bytes::from_static(b"a"), since: Timestamp::from_u64(5) };
+    assert_eq!(encoded(&Command::Commit(Batch { reads: vec![looked], ..batch(id, &["since", "5"]) }))[0], 8);
+    release[0] = 9;
     let refused = Record::decode(&Bytes::from(release)).expect_err("a version that is not known");
     assert!(refused.to_string().contains("newer version"), "{refused}");
 }

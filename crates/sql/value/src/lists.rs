@@ -25,6 +25,8 @@ const LONG: usize = 24;
 const LISTS_MAX: usize = 4096;
 /// Arrays from which those that are gone are looked for.
 const FORGET_FROM: usize = 64;
+/// Where that many are known shorter ones than this are not learnt: going through one costs little more than finding its order.
+const LONG_AMONG_MANY: usize = 256;
 /// Elements that are put in order in one go, and steps of merging between two counts of the work.
 const SLICE: usize = 1024;
 /// Units of work that a comparison counts for: see [`work::step`].
@@ -47,6 +49,8 @@ struct Known {
     lists: BTreeMap<(usize, bool), Ordered>,
     /// With so many, those that are gone are looked for.
     forget_at: usize,
+    /// Arrays that were not learnt since that was done, for want of room.
+    turned_away: usize,
 }
 
 struct Ordered {
@@ -100,7 +104,16 @@ impl Lists {
 impl Known {
     /// An array that was not asked before.
     fn learn(&mut self, key: (usize, bool), array: &Arc<Array>) {
+        if self.lists.len() >= FORGET_FROM && array.values.len() < LONG_AMONG_MANY {
+            return;
+        }
+        // Where all live, a look frees nothing.
+        if self.lists.len() >= LISTS_MAX && self.turned_away < LISTS_MAX {
+            self.turned_away += 1;
+            return;
+        }
         if self.lists.len() >= self.forget_at.max(FORGET_FROM) {
+            self.turned_away = 0;
             self.lists.retain(|_, list| list.of.strong_count() > 0);
             // Each look costs as much as the arrays that were learnt since.
             self.forget_at = (2 * self.lists.len()).min(LISTS_MAX);
@@ -191,13 +204,13 @@ mod tests {
             let expected = n % 2 == 0 && n < 1 << 18;
             assert_eq!(lists.holds(&long, &Value::Int8(n), &SqlType::Int8), Ok(Some(Some(expected))), "{n}");
         }
-        let others: Vec<Arc<Array>> = (0..100).map(|n| array((n..n + 30).map(Value::Int8).collect())).collect();
+        let others: Vec<Arc<Array>> = (0..100).map(|n| array((n..n + 300).map(Value::Int8).collect())).collect();
         for other in &others {
             asked_until_ordered(&lists, other);
         }
         for (n, other) in others.iter().enumerate() {
-            assert_eq!(lists.holds(other, &Value::Int8(n as i64 + 29), &SqlType::Int8), Ok(Some(Some(true))));
-            assert_eq!(lists.holds(other, &Value::Int8(n as i64 + 30), &SqlType::Int8), Ok(Some(Some(false))));
+            assert_eq!(lists.holds(other, &Value::Int8(n as i64 + 299), &SqlType::Int8), Ok(Some(Some(true))));
+            assert_eq!(lists.holds(other, &Value::Int8(n as i64 + 300), &SqlType::Int8), Ok(Some(Some(false))));
         }
     }
 
@@ -215,10 +228,22 @@ mod tests {
     fn arrays_of_rows_that_are_gone_are_forgotten() {
         let lists = Lists::default();
         for n in 0..10_000 {
-            let row = array((n..n + 30).map(Value::Int8).collect());
+            let row = array((n..n + 30 + n % 2 * 300).map(Value::Int8).collect());
             assert_eq!(lists.holds(&row, &Value::Int8(n), &SqlType::Int8), Ok(None));
             assert_eq!(Arc::strong_count(&row), 1);
         }
         assert!(lists.0.lock().lists.len() <= FORGET_FROM);
+    }
+    #[test]
+    fn where_all_arrays_live_those_that_are_gone_are_not_looked_for_each_time() {
+        let lists = Lists::default();
+        let live: Vec<Arc<Array>> = (0..LISTS_MAX as i64 + 900)
+            .map(|n| array((n..n + LONG_AMONG_MANY as i64).map(Value::Int8).collect()))
+            .collect();
+        for row in &live {
+            assert_eq!(lists.holds(row, &Value::Int8(-1), &SqlType::Int8), Ok(None));
+        }
+        let known = lists.0.lock();
+        assert_eq!((known.lists.len(), known.turned_away), (LISTS_MAX, 900), "no look since the first was turned away");
     }
 }
