@@ -121,7 +121,7 @@ impl StoreDir {
 /// Whether the directory as a whole is the store's: it is empty, or has been one before. In any other (`--store /data`) there may be what is
 /// not ours, and is meant for others.
 fn is_whole(path: &Path) -> std::io::Result<bool> {
-    Ok(path.join(FORMAT_FILE).exists() || std::fs::read_dir(path)?.next().is_none())
+    Ok(path.join(FORMAT_FILE).exists() || !has_files(path)?)
 }
 
 /// Whether there is anything in a directory, if it is there.

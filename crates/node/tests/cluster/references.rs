@@ -156,17 +156,24 @@ fn what_was_written_before_the_look_does_not_count() {
                 } else {
                     assert!(go_by(&mut deletes).await.unwrap());
                 }
-                deletes.txn.delete(key("c")).unwrap();
-                deletes.txn.delete(key("p")).unwrap();
-                match deletes.commit().await {
-                    Ok(_) => return,
-                    Err(TxnError::Restart { .. }) => {}
-                    Err(other) => panic!("{other}"),
+                if deletes_both(deletes).await {
+                    return;
                 }
             }
             panic!("it conflicts for ever");
         });
         assert_eq!(w.ask(4, async |env| value(env, "p").await), None);
+    }
+}
+
+/// Deletes who refers and what is referred to; `false`: that conflicts.
+async fn deletes_both(mut deletes: Txn) -> bool {
+    deletes.txn.delete(key("c")).unwrap();
+    deletes.txn.delete(key("p")).unwrap();
+    match deletes.commit().await {
+        Ok(_) => true,
+        Err(TxnError::Restart { .. }) => false,
+        Err(other) => panic!("{other}"),
     }
 }
 
@@ -203,12 +210,8 @@ fn who_locks_a_key_sees_who_refers_to_it() {
                 refer(env.clone()).await;
                 assert!(deletes.lock("p").await.unwrap());
                 assert!(go_by(&mut deletes).await.unwrap(), "{isolation:?}");
-                deletes.txn.delete(key("c")).unwrap();
-                deletes.txn.delete(key("p")).unwrap();
-                match deletes.commit().await {
-                    Ok(_) => return,
-                    Err(TxnError::Restart { .. }) => {}
-                    Err(other) => panic!("{other}"),
+                if deletes_both(deletes).await {
+                    return;
                 }
             }
             panic!("it conflicts for ever");
