@@ -149,6 +149,8 @@ switches! {
     take_when_crowded: set_take_when_crowded,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.
     commit_unstaged: set_commit_unstaged,
+    /// What was written since parts of a transaction were looked at is not noted.
+    overlook_what_came_since: set_overlook_what_came_since,
     /// A node that ran alone becomes a member though it is ahead of time, and its ranges begin at the present (design 4a.11).
     join_ahead_of_time: set_join_ahead_of_time,
     /// A replica does what its program knows, whatever version its range has.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use clock::Timestamp;
-use protocol::txn::{Span, VersionStore, Write};
+use protocol::txn::{Batch, Span, VersionStore, Write};
 use std::sync::Arc;
 use store::{Engine, StoreError, Versions};
 
@@ -10,6 +10,19 @@ use store::{Engine, StoreError, Versions};
 const LAST_KEY: &[u8] = &[0xff; 40];
 
 pub(crate) struct Store<E>(pub Arc<Versions<E>>);
+
+/// What a batch writes, seen before it is in its places.
+struct Shown(Arc<Batch>);
+
+impl store::versions::Writes for Shown {
+    fn count(&self) -> usize {
+        self.0.writes.len()
+    }
+    fn at(&self, number: usize) -> (&[u8], Option<&Bytes>) {
+        let Write { key, value, .. } = &self.0.writes[number];
+        (key, value.as_ref())
+    }
+}
 
 /// The store knows no unbounded spans.
 pub(crate) fn bounded(span: &Span) -> store::Span {
@@ -36,5 +49,15 @@ impl<E: Engine> VersionStore for Store<E> {
     fn write(&self, writes: &[Write], at: Timestamp, _local: Timestamp) -> Result<(), StoreError> {
         self.0.apply_each(at, writes.iter().map(|w| (&w.key, &w.value)));
         Ok(())
+    }
+    /// Large ones are shown; whoever sees to the outputs of who applies has them put in their places.
+    fn write_whole(&self, batch: &Arc<Batch>, at: Timestamp, local: Timestamp) -> Result<(), StoreError> {
+        match self.0.shows(batch.writes.len()) {
+            true => {
+                self.0.show(at, Arc::new(Shown(batch.clone())));
+                Ok(())
+            }
+            false => self.write(&batch.writes, at, local),
+        }
     }
 }

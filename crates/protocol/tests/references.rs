@@ -4,7 +4,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use protocol::door::{Request, VERSION_OF_REFERENCES};
 use protocol::txn::{
-    Batch, Cause, Command, Range, RangeId, Read, Record, Refusal, Span, TxnId, Verdict, VersionStore, Write,
+    Batch, Cause, Command, Part, Range, RangeId, Read, Record, Refusal, Span, TxnId, Verdict, VersionStore, Write,
     encode_record,
 };
 use std::convert::Infallible;
@@ -47,6 +47,22 @@ fn batch(serial: u64, mut reads: Vec<Read>, many: bool) -> Batch {
     Batch { txn: txn(serial), reads, ..Batch::default() }
 }
 
+/// The commit of a batch, which comes in parts before it, or as it is.
+fn commit(range: &mut Range, at_us: u64, batch: &Batch, in_parts: bool) -> Verdict {
+    if !in_parts {
+        return applied(range, at_us, &Command::Commit(batch.clone()));
+    }
+    let (whole, parts) = batch.to_parts(100);
+    let count = parts.len() as u64;
+    for (number, bytes) in (0..).zip(parts) {
+        let part = Part { txn: batch.txn, until: at(1_000_000_000), whole: whole.clone(), number, bytes };
+        let stage = Command::Stage { part, quota: 1 << 20 };
+        assert_eq!(applied(range, at_us * 1000 + u64::from(number), &stage), Verdict::Staged);
+    }
+    let named = Batch { txn: batch.txn, staged: Some(whole), ..Batch::default() };
+    applied(range, at_us * 1000 + count, &Command::Commit(named))
+}
+
 fn applied(range: &mut Range, at_us: u64, command: &Command) -> Verdict {
     let Ok(verdict) = range.apply(at(at_us), command, &Quiet);
     verdict
@@ -66,30 +82,29 @@ fn references() -> [(Read, bool); 4] {
 #[test]
 fn while_one_is_prepared_the_other_is_refused() {
     for (refers, meets) in references() {
-        for (first_refers, many, other_many) in
-            [false, true].into_iter().flat_map(|a| [(a, false, false), (a, true, false), (a, true, true)])
-        {
+        let cases = [false, true].into_iter().flat_map(|a| [(a, false, false), (a, true, false), (a, true, true)]);
+        for ((first_refers, many, other_many), in_parts) in cases.flat_map(|case| [(case, false), (case, true)]) {
             let looked = Read::Unreferred { key: key("p"), since: at(6) };
             let (first, second) = match first_refers {
                 true => (refers.clone(), looked),
                 false => (looked, refers.clone()),
             };
-            let case = format!("{first:?}, then {second:?}; {many} {other_many}");
+            let case = format!("{first:?}, then {second:?}; {many} {other_many} {in_parts}");
             let mut range = Range::new(RangeId(1), Span::ALL);
             let first = Command::Prepare { batch: batch(1, vec![first], many), participants: vec![RangeId(1)] };
             assert_eq!(applied(&mut range, 10, &first), Verdict::Prepared, "{case}");
             let refers_to_p = first_refers && meets;
             assert_eq!(range.is_referred_to(b"p"), refers_to_p, "{case}");
-            let second = Command::Commit(batch(2, vec![second], other_many));
-            match applied(&mut range, 11, &second) {
+            let second = batch(2, vec![second], other_many);
+            match commit(&mut range, 11, &second, in_parts) {
                 Verdict::Refused(Refusal { cause: Cause::Undecided { txn: held }, .. }) if meets => {
                     assert_eq!(held, txn(1), "{case}");
                 }
                 verdict => assert!(!meets && verdict == Verdict::Committed, "{case}: {verdict:?}"),
             }
             let outcome = Command::Outcome { txn: txn(1), commit: None, until: None };
-            assert_eq!(applied(&mut range, 12, &outcome), Verdict::Aborted, "{case}");
-            assert_eq!(applied(&mut range, 13, &second), Verdict::Committed, "{case}");
+            assert_eq!(applied(&mut range, 500_000, &outcome), Verdict::Aborted, "{case}");
+            assert_eq!(commit(&mut range, 600_000, &second, in_parts), Verdict::Committed, "{case}");
         }
     }
 }

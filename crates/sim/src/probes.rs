@@ -115,6 +115,7 @@ pub const WANTED_OF_NODES: &[&str] = &[
     "lock_waits",
     "locks_expired",
     "log segment recycled",
+    "large commit not in its place yet",
     "log_refusals",
     "reference to a row",
     "refused for the clock",

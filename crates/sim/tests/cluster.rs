@@ -324,6 +324,11 @@ fn of_nodes() -> Vec<Control> {
             5,
             &[LostWrite, HalfApplied, TornSnapshot, LostUpdate],
         ),
+        nodes("overlook what came since", |s| s.set_overlook_what_came_since(true)).shows_in(
+            "fast/nodes-parts",
+            5,
+            &[LostUpdate, LostWrite, Anomaly::Diverged],
+        ),
         nodes("copy what comes later", |s| s.set_copy_what_comes_later(true)).shows_in(at, 10, &[]),
         nodes("forget versions", |s| s.set_forget_versions(true)).shows_in("fast/nodes-table", 5, &[]),
         nodes("reuse ids", |s| s.set_reuse_ids(true)).shows_in(at, 6, &[]),

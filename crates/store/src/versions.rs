@@ -241,6 +241,8 @@ pub struct Versions<E> {
     layers: RwLock<Layers>,
     /// Commands that are seen and not in the layers yet.
     wholes: whole::Wholes,
+    /// What layers hold of them.
+    shown_bytes: AtomicUsize,
     cache: RowCache,
     /// What the two may hold now.
     cache_bytes_max: AtomicUsize,
@@ -315,6 +317,7 @@ impl<E: Engine> Versions<E> {
             engine,
             layers: RwLock::new(Layers { recent: Recent::after(header.max_ts), ..Layers::default() }),
             wholes: whole::Wholes::new(config.sabotage == Some(Sabotage::ReadersMissWhatIsShown)),
+            shown_bytes: AtomicUsize::new(0),
             hot: HotSpans::new(config.cache_bytes / HOT_PART),
             cache: RowCache::new(config.cache_bytes),
             cache_bytes_max: AtomicUsize::new(config.cache_bytes),

@@ -307,8 +307,8 @@ impl<E: Engine> Core<E> {
         let old = |at: Timestamp, after_us: u64| at.physical_us().saturating_add(after_us) < earliest.physical_us();
         let prepared = shard.range.prepared().iter();
         let undecided = prepared.filter(|(_, prepared)| old(prepared.at, UNDECIDED_AFTER_US));
-        let undecided = undecided
-            .map(|(txn, Prepared { batch, participants, .. })| (*txn, participants.clone(), batch.until, None));
+        let undecided =
+            undecided.map(|(txn, Prepared { until, participants, .. })| (*txn, participants.clone(), *until, None));
         let untold = shard.range.owed().filter(|(_, at, _, until)| old(*until.max(at), UNDECIDED_AFTER_US));
         let untold = untold.map(|(txn, at, owed_to, until)| (txn, owed_to.to_vec(), Some(until), Some(at)));
         let found: Vec<_> = undecided.chain(untold).take(RECOVERIES_MAX).collect();

@@ -9,7 +9,8 @@
 //! transactions hold; of all others the versions up to that timestamp are read afterwards, as many in a tick as [`super::LogLimits::copied_bytes_per_tick`] says.
 //!
 //! A version that has been followed by another one meanwhile is in the past then, but for one kind: a deletion of what was not there. No reader misses it, so the store forgets it when something follows. But
-//! who certifies must meet it on each replica, or they decide differently. So what is written meanwhile is looked at before: a deletion that is its key's newest version is noted.
+//! who certifies must meet it on each replica, or they decide differently. So what is written meanwhile is looked at before: a deletion that is its key's newest version is noted. (A commit of very many writes would
+//! take long to look at: then the copy is begun anew, a few times.)
 //!
 //! # Invariants
 //! 1. What is copied is what the range held at the place: a version at or below its timestamp that came later was held by a prepare then; and of each key the newest version, a deletion too.
@@ -28,9 +29,10 @@ use crate::versions::{Store, bounded};
 use bytes::{BufMut, Bytes};
 use clock::{Reading, Timestamp};
 use protocol::log::raft::{GroupId, Input};
-use protocol::txn::{Range, RangeId, VersionStore, Write};
+use protocol::txn::{Batch, Range, RangeId, VersionStore, Write};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use store::{Engine, Span, StoreError, Version};
 
 /// A range that was too large is refused without a look for so many ticks: a minute.
@@ -40,8 +42,14 @@ const LOOKS_MAX: usize = 4096;
 /// Keys read together: where their values are large, or a tick's bytes are few, there are fewer.
 const KEYS_MAX: usize = 256;
 const KEYS_MIN: usize = 8;
+/// Writes of what is shown that are put in their places in a tick, before anything is copied.
+const PLACED_MAX: usize = 4096;
 /// So many bytes of a tick are a key.
 const KEY_BYTES: usize = 512;
+/// Of one large commit so many writes are looked for deletions, in one step; with more the copy is begun anew.
+const NOTED_MAX: usize = 8192;
+/// But only so often, for one range: whoever writes such commits all the time would keep it from ever being copied. Then they are looked for all the same.
+const ANEW_MAX: u32 = 4;
 /// Deletions that were followed meanwhile and are noted, at most: where there are more, the copy is begun anew.
 const GRAVES_MAX: usize = 65_536;
 /// For so many ticks, two seconds, a leader tries to split a range that was too large.
@@ -62,6 +70,10 @@ pub(super) struct Copying {
     graves: BTreeMap<Bytes, Timestamp>,
     /// How often a full disk had given up some of the past when it began.
     given_up: u64,
+    /// More was written at once than was looked at: something may be missing.
+    overrun: bool,
+    /// It was begun anew for that so often.
+    anew: u32,
     out: Vec<u8>,
     /// Where the number of keys goes.
     count_at: usize,
@@ -104,6 +116,8 @@ impl Copying {
             held,
             graves: BTreeMap::new(),
             given_up: versions.given_up().times,
+            overrun: false,
+            anew: 0,
             out,
             count_at,
             keys: 0,
@@ -125,7 +139,7 @@ impl Copying {
 
     /// Whether there may be something missing that was there at the place.
     fn is_spoilt<E: Engine>(&self, versions: &store::Versions<E>) -> bool {
-        self.graves.len() > GRAVES_MAX || self.given_up != versions.given_up().times
+        self.overrun || self.graves.len() > GRAVES_MAX || self.given_up != versions.given_up().times
     }
 
     /// Copies so many bytes, or a little more, looking at no more than [`LOOKS_MAX`] versions; `true`: that was all.
@@ -210,6 +224,21 @@ impl<E: Engine> VersionStore for Copied<'_, E> {
         }
         self.0.write(writes, at, local)
     }
+    fn write_whole(&self, batch: &Arc<Batch>, at: Timestamp, local: Timestamp) -> Result<(), StoreError> {
+        let mut copying = self.1.borrow_mut();
+        let rest = &copying.rest;
+        let from = batch.writes.partition_point(|write| write.key < rest.start);
+        let to = batch.writes.partition_point(|write| write.key < rest.end).max(from);
+        match to - from > NOTED_MAX && copying.anew < ANEW_MAX {
+            true => copying.overrun = true,
+            false => {
+                for write in &batch.writes[from..to] {
+                    copying.note(&self.0.0, &write.key)?;
+                }
+            }
+        }
+        self.0.write_whole(batch, at, local)
+    }
 }
 
 impl Copying {
@@ -230,6 +259,11 @@ impl<E: Engine> Core<E> {
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         };
+        // What prepares hold is read at once, and would have all that is shown put in its places first.
+        if !shard.range.prepared().is_empty() && self.store.0.place(PLACED_MAX) {
+            self.log(now, Input::SnapshotFailed { group });
+            return Ok(());
+        }
         let splits = shard.led.is_some() && self.snapshots.unsplit != Some(group);
         let fits = if splits { self.options.limits.copied_bytes } else { usize::MAX };
         let mut copying = Copying::begin(group, &shard.range, shard.applied, &self.store.0, fits)?;
@@ -237,14 +271,20 @@ impl<E: Engine> Core<E> {
             copying.at = Timestamp::MAX;
             copying.held.clear();
         }
+        copying.anew = self.snapshots.anew.filter(|(of, _)| *of == group).map_or(0, |(_, times)| times);
         self.snapshots.copying = Some(copying);
         self.tick_copying(now)
     }
 
     pub(super) fn tick_copying(&mut self, now: &Reading) -> Result<(), StoreError> {
+        // What is read here would else have it all put in its places first.
+        if self.snapshots.copying.is_some() && self.store.0.place(PLACED_MAX) {
+            return Ok(());
+        }
         let Some(mut copying) = self.snapshots.copying.take() else { return Ok(()) };
         let (group, applied) = (copying.group, copying.applied);
         if copying.is_spoilt(&self.store.0) {
+            self.snapshots.anew = copying.overrun.then_some((group, copying.anew + 1));
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         }
@@ -254,7 +294,7 @@ impl<E: Engine> Core<E> {
             let bytes = Bytes::from(copying.out);
             let length = bytes.len() as u64;
             self.snapshots.outgoing.insert(group, bytes);
-            self.snapshots.unsplit = None;
+            (self.snapshots.unsplit, self.snapshots.anew) = (None, None);
             self.log(now, Input::SnapshotTaken { group, index: applied, bytes: length });
         } else if let Some(at) = copying.middle.take_if(|_| copied > copying.fits) {
             // One at a time: two that cannot be split would else take each other's turn for ever, and neither be copied whole.

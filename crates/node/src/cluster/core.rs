@@ -26,6 +26,7 @@ use super::shard::{Asker, Shard};
 use super::silence::Silence;
 use super::snapshot::Snapshots;
 use super::stage::Sending;
+use super::staged::StagedHere;
 use crate::core::damaged;
 use crate::counters::Counters;
 use crate::references::References;
@@ -113,6 +114,9 @@ pub(crate) struct Core<E> {
     pub watched: BTreeSet<RangeId>,
     /// Ranges in which requests may be parked.
     pub waiting: BTreeSet<RangeId>,
+    /// Who asked for what is being read while others have the core (`serve`, invariant 5).
+    pub reading: BTreeSet<Asker>,
+    pub staged: StagedHere,
     pub locks: LockTable,
     /// Peers' transactions that may hold locks here.
     pub lock_owners: BTreeMap<TxnId, Holder>,
@@ -494,6 +498,7 @@ impl<E: Engine> Core<E> {
         self.tick_collection(now);
         self.tick_heirs(now);
         self.tick_version(now);
+        self.tick_staged()?;
         self.tick_copying(now)?;
         self.tick_looking(now)?;
         self.tick_installing()?;

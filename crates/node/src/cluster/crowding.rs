@@ -21,6 +21,8 @@
 //! 4. With a full disk nobody is held back for it: what frees space has to come through (decision 151).
 //!
 //! # Caveats
+//! What a large transaction brought at once is left out, up to half of what may be staged, and as far as what is staged by now leaves room there ([`spared_bytes`]): it alone would fill the overlay, and hold
+//! up all who commit until it is written. Only parts of the next one wait for it.
 //! A message that is put off comes again each [`super::gateway::RESEND_TICKS`]. What comes in snapshots does not count: it is bounded by the snapshot.
 
 use super::core::Core;
@@ -29,7 +31,13 @@ use super::propose::slot_of;
 use clock::Reading;
 use protocol::txn::{Batch, Command, RangeId};
 use std::sync::atomic::Ordering::SeqCst;
-use store::Engine;
+use store::{Engine, Versions};
+
+/// What layers hold of large transactions, and nobody waits for: it stood in memory before, as parts, of which there may be so many bytes, and are `staged_bytes`.
+pub(super) fn spared_bytes<E: Engine>(versions: &Versions<E>, staged_bytes: u64, staged_bytes_max: u64) -> usize {
+    let room = staged_bytes_max.saturating_sub(staged_bytes).min(staged_bytes_max / 2);
+    versions.shown_bytes().min(usize::try_from(room).unwrap_or(usize::MAX))
+}
 
 impl<E: Engine> Member<E> {
     /// Whether the disk of this node is full, as its shell finds: then nobody waits for the engine.
@@ -41,8 +49,18 @@ impl<E: Engine> Member<E> {
 impl<E: Engine> Core<E> {
     /// Whether layers here hold as much as they may.
     pub fn is_crowded(&self) -> bool {
+        self.is_full_beside(spared_bytes(&self.store.0, self.staged_here(), self.options.limits.staged_bytes))
+    }
+
+    /// As [`Core::is_crowded`], for who brings parts of a large transaction: the one before it is to be written out first.
+    pub(super) fn is_crowded_for_parts(&self) -> bool {
+        self.is_full_beside(0)
+    }
+
+    fn is_full_beside(&self, bytes: usize) -> bool {
         let installed = self.snapshots.installed_bytes.load(SeqCst);
-        !self.disk_full && !self.sabotage.take_when_crowded() && self.store.0.is_overlay_full_beside(installed)
+        let full = || self.store.0.is_overlay_full_beside(installed.saturating_add(bytes));
+        !self.disk_full && !self.sabotage.take_when_crowded() && full()
     }
 
     /// Whether what is led here and not committed, as followers do not take it, is as much as there is room for.
@@ -63,7 +81,11 @@ impl<E: Engine> Core<E> {
             let shard = self.shards.get(&range);
             shard.zip(slot_of(command)).is_some_and(|(shard, slot)| shard.by_slot.contains_key(&slot))
         };
-        let crowded = || self.is_crowded() || self.has_too_much_uncommitted();
+        let full = || match command {
+            Command::Stage { .. } => self.is_crowded_for_parts(),
+            _ => self.is_crowded(),
+        };
+        let crowded = || full() || self.has_too_much_uncommitted();
         until.is_some_and(|until| until > now.interval.latest()) && crowded() && !on_its_way()
     }
 }

@@ -182,6 +182,11 @@ impl<E: Engine> Core<E> {
 
     /// The next slice, if there is one.
     pub(super) fn tick_installing(&mut self) -> Result<(), StoreError> {
+        // What is read here would else have it all put in its places first.
+        if self.snapshots.current.is_some() && self.store.0.place(LOOKS_MAX) {
+            self.out.flush = true;
+            return Ok(());
+        }
         let next = self.snapshots.current.take_if(|installing| installing.ends_with.is_none());
         let Some(mut installing) = next else { return Ok(()) };
         let before = self.store.0.active_bytes();
@@ -212,6 +217,7 @@ impl<E: Engine> Core<E> {
             Some(shard) => shard.restore(state, applied),
             None => drop(self.shards.insert(range, Shard::new(state, applied))),
         }
+        self.staged.note(range);
         self.learn_own();
         self.count += 1;
         self.counters.snapshots_installed.one();

@@ -1,4 +1,5 @@
 use super::core::{Core, group_of};
+use super::crowding::spared_bytes;
 use super::gateway::Call;
 use super::seam::{Input, NodeId, Outputs};
 use crate::counters::Counters;
@@ -33,6 +34,9 @@ pub struct Member<E> {
     pub(super) began_after: RecordNumber,
     unique: AtomicU64,
     installed_bytes: Arc<AtomicUsize>,
+    /// What parts take here, as of the last tick, and may.
+    staged_bytes: Arc<AtomicU64>,
+    staged_bytes_max: u64,
 }
 
 /// Who leads all looks again after so many ticks whether he still does: that is a look at each of perhaps ten thousand ranges. (Where some are led elsewhere, one is soon found.)
@@ -103,6 +107,8 @@ impl<E: Engine> Member<E> {
         let installed_bytes = core.snapshots.installed_bytes.clone();
         let (clock, watch, options) = (core.clock.clone(), core.watch.clone(), core.options.node_options.clone());
         let began_after = core.gathering.reached();
+        let staged_bytes = core.staged.bytes().clone();
+        let staged_bytes_max = core.options.limits.staged_bytes;
         Member {
             core: Mutex::new(core),
             touched: AtomicBool::new(true),
@@ -118,6 +124,8 @@ impl<E: Engine> Member<E> {
             began_after,
             unique: AtomicU64::new(0),
             installed_bytes,
+            staged_bytes,
+            staged_bytes_max,
         }
     }
 
@@ -239,9 +247,12 @@ impl<E: Engine> Member<E> {
         u64::from(self.node.0) << NODE_SHIFT | self.incarnation << COUNT_BITS | count
     }
 
-    /// Whether layers hold as much as they may, beside what came in snapshots: whoever writes here is to wait. Cheap.
-    pub fn is_overlay_full(&self) -> bool {
-        self.versions.is_overlay_full_beside(self.installed_bytes())
+    /// Whether layers hold as much as they may, beside what came in snapshots: whoever writes here is to wait. What a large transaction brought at once
+    /// counts for the next `large` one only. Cheap.
+    pub fn is_overlay_full(&self, large: bool) -> bool {
+        let spared = || spared_bytes(&self.versions, self.staged_bytes.load(SeqCst), self.staged_bytes_max);
+        let spared_bytes = if large { 0 } else { spared() };
+        self.versions.is_overlay_full_beside(self.installed_bytes().saturating_add(spared_bytes))
     }
 
     /// Bytes in layers that came in snapshots, about. Nobody waits for these but who waits for the snapshot.
@@ -397,6 +408,7 @@ impl<E: Engine> Core<E> {
     /// Takes the outputs.
     pub fn drain(&mut self, now: &Reading) -> Outputs {
         self.send_answers(now);
+        self.out.place = self.store.0.place(0);
         let timer = self.out.timer;
         std::mem::replace(&mut self.out, Outputs { timer, ..Outputs::default() })
     }

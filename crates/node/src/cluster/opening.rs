@@ -14,6 +14,7 @@ use super::shard::Shard;
 use super::silence::Silence;
 use super::snapshot::Snapshots;
 use super::split::FOUNDED;
+use super::staged::StagedHere;
 use super::state::{Kept, State};
 use super::version::unknown;
 use crate::core::damaged;
@@ -160,6 +161,8 @@ impl<E: Engine> Opening<E> {
             stirred: BTreeSet::new(),
             watched: BTreeSet::new(),
             waiting: BTreeSet::new(),
+            reading: BTreeSet::new(),
+            staged: StagedHere::default(),
             locks: LockTable::default(),
             lock_owners: BTreeMap::new(),
             carried: Default::default(),
@@ -198,6 +201,7 @@ impl<E: Engine> Opening<E> {
         core.create_pending(now);
         core.learn_own();
         let ranges: Vec<RangeId> = core.shards.keys().copied().collect();
+        ranges.iter().for_each(|range| core.staged.note(*range));
         ranges.into_iter().for_each(|range| core.leader_known(range, false));
         core.run(now)?;
         core.recall_resolved();

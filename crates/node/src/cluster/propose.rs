@@ -223,10 +223,10 @@ impl<E: Engine> Core<E> {
             return Ok(Err(Answer::Done));
         }
         let quota = self.options.limits.staged_bytes;
-        if !state.stages(part.txn) {
-            // The range's log looks after the range. The node's memory is looked after here.
-            let (bytes, staged) =
-                (part.whole.bytes, self.shards.values().map(|shard| shard.range.staged_bytes()).sum());
+        if !state.stages(part.txn) || part.number == 0 {
+            // The range's log looks after the range. The node's memory is looked after here: short writes take several times their bytes.
+            let others = self.shards.values().map(|shard| shard.range.staged_memory_bytes(part.txn));
+            let (bytes, staged) = (part.memory_bytes(), others.sum());
             if bytes.saturating_add(staged) > quota {
                 let cause = Cause::Crowded { bytes, staged, quota };
                 return Ok(Err(Answer::Refused(Refusal { key: bytes::Bytes::new(), cause })));
@@ -378,6 +378,9 @@ impl<E: Engine> Core<E> {
         let own = self.sabotage.apply_by_program().then_some(*self.options.versions.end());
         let Some(shard) = self.shards.get_mut(&range) else { return Ok(()) };
         own.into_iter().for_each(|own| shard.range.raise(own));
+        if self.sabotage.overlook_what_came_since() {
+            shard.range.overlook();
+        }
         let prepared_at = match &command {
             Command::Outcome { txn, .. } => shard.range.prepared().get(txn).map(|prepared| prepared.at),
             _ => None,
@@ -392,6 +395,9 @@ impl<E: Engine> Core<E> {
             Some(copying) => shard.range.apply(at, &command, &copying.beside(&self.store))?,
             None => shard.range.apply(at, &command, &self.store)?,
         };
+        if shard.range.is_staging() {
+            self.staged.note(range);
+        }
         // Not when it was proposed: a tick in between finds nothing to look after yet.
         if shard.led.is_some() {
             self.watched.insert(range);

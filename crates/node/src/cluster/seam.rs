@@ -108,6 +108,10 @@ pub struct Outputs {
     pub timer: Option<Timestamp>,
     /// Versions were frozen, and somebody waits for them: flush, then [`Input::Flushed`].
     pub flush: bool,
+    /// A large commit is seen and not in its places: call [`store::Versions::place`] soon, while nothing else waits for it.
+    pub place: bool,
+    /// To be read while others have the core, in any order: [`super::Member::read`].
+    pub reads: Vec<super::LongRead>,
     /// What happened to the clock's level, for the log.
     pub clock_changes: Vec<clock::Change>,
     /// Ranges that this node begins to hand over by itself, as its clock is not believed any more; and its term.
@@ -118,6 +122,8 @@ impl Outputs {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         !self.flush
+            && !self.place
+            && self.reads.is_empty()
             && self.records.is_empty()
             && self.messages.is_empty()
             && self.wakers.is_empty()

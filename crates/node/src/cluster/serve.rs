@@ -12,10 +12,13 @@
 //!    that certainly holds: else another may have led, and stamped, since. Uncertain to him are still,
 //!    of ranges that came here later, what was written before the lease began (design 4a.6), and transactions of several ranges that were prepared before and
 //!    committed above, with another range's timestamp.
-//! 5. A request that must wait is parked, once for each number; whoever asks again hears [`Answer::Waiting`].
+//! 5. A read that may take long is only let in while the core is held, and done by somebody who has the time ([`LongRead`]), once: whoever asks again meanwhile hears [`Answer::Waiting`].
+//! 6. A request that must wait is parked, once for each number; whoever asks again hears [`Answer::Waiting`].
 
 use super::core::{Core, group_of};
 use super::holds::HOLD_TICKS_MAX;
+use super::member::Member;
+use super::seam::Outputs;
 use super::shard::{Asker, PARKED_MAX, Parked, Shard};
 use crate::versions::bounded;
 use bytes::Bytes;
@@ -80,7 +83,34 @@ pub(super) enum What {
     },
 }
 
+/// Reads that were let in and are not done yet, at most: beyond it the asker tries again.
+pub const READING_MAX: usize = 1024;
+
+/// A read that was let in, and is done while others have the core: [`Member::read`].
+pub struct LongRead {
+    asker: Asker,
+    read: Admitted,
+}
+
+impl std::fmt::Debug for LongRead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a read for {:?}", self.asker)
+    }
+}
+
+/// A read of more keys looks for them while others have the core.
+const KEYS_AT_ONCE_MAX: usize = 8;
+
 impl Admitted {
+    /// Whether it may take long.
+    fn is_long(&self) -> bool {
+        match &self.what {
+            What::Get { .. } => false,
+            What::GetMany { keys } => keys.len() > KEYS_AT_ONCE_MAX,
+            What::Scan { .. } => true,
+        }
+    }
+
     /// Reads.
     pub fn read<E: Engine>(self, versions: &Versions<E>) -> Result<Answer, StoreError> {
         let (snapshot, limit) = (self.snapshot, self.limit);
@@ -149,6 +179,21 @@ pub(crate) fn certainly_holds(now: &Reading, end: Timestamp) -> bool {
     now.trusted().is_some_and(|interval| interval.latest().physical_us() < end.physical_us())
 }
 
+impl<E: Engine> Member<E> {
+    /// Reads what was let in; the outputs have the answer. From any thread: a read that waits for the disk holds up nobody but who sees to it.
+    ///
+    /// # Errors
+    /// The store failed: stop the node.
+    pub fn read(&self, now: &Reading, LongRead { asker, read }: LongRead) -> Result<Outputs, StoreError> {
+        let answer = read.read(self.versions())?;
+        let mut core = self.look();
+        core.reading.remove(&asker);
+        core.answer(asker, answer);
+        core.run(now)?;
+        Ok(core.drain(now))
+    }
+}
+
 impl<E: Engine> Core<E> {
     /// A request for a range. Answers now, later, or never (then it is asked again).
     pub fn serve(&mut self, now: &Reading, asker: Asker, range: RangeId, request: Request) -> Result<(), StoreError> {
@@ -158,6 +203,10 @@ impl<E: Engine> Core<E> {
             if let Request::Hold { txn, .. } = request {
                 self.holder_heard(txn);
             }
+            self.answer(asker, Answer::Waiting);
+            return Ok(());
+        }
+        if self.reading.contains(&asker) {
             self.answer(asker, Answer::Waiting);
             return Ok(());
         }
@@ -185,6 +234,13 @@ impl<E: Engine> Core<E> {
         }
         match self.look(range, end, &request)? {
             Looked::Answer(answer) => self.answer(asker, answer),
+            Looked::Read(read) if read.is_long() => match self.reading.len() < READING_MAX {
+                true => {
+                    self.reading.insert(asker);
+                    self.out.reads.push(LongRead { asker, read });
+                }
+                false => self.answer(asker, Answer::TryLater),
+            },
             Looked::Read(read) => {
                 let answer = read.read(&self.store.0)?;
                 self.answer(asker, answer);

@@ -40,6 +40,14 @@ pub const SNAPSHOT_BYTES_MAX: u64 = 1 << 30;
 const REFUSED_TICKS: u64 = 30;
 /// So many bytes of a snapshot that came in are looked at in a tick, at most, or a row more: some 20 ms.
 const LOOKED_AT_BYTES: usize = 8 << 20;
+/// Of a range's entries that nobody here needs any more so many bytes are kept where the log core writes them again, in one step.
+const CARRIED_BYTES_MAX: usize = 16 << 20;
+/// So often who freezes puts what was just shown in its places before he takes the core; then it is put there meanwhile.
+const FREEZE_TRIES: usize = 8;
+/// While more than so many bytes are staged, freezing is put off: they are written with each layer, once more.
+const STAGED_PUT_OFF_BYTES: u64 = 8 << 20;
+/// For so many ticks at most: a minute.
+const PUT_OFF_TICKS_MAX: u64 = 600;
 const VERSION: u8 = 1;
 
 /// Snapshots on their way, and what was frozen.
@@ -59,6 +67,10 @@ pub(crate) struct Snapshots {
     looking: Option<Looking>,
     /// What is being installed.
     pub(super) current: Option<Installing>,
+    /// A range whose copy was begun anew for a large commit, and how often.
+    pub(super) anew: Option<(GroupId, u32)>,
+    /// Since when freezing is put off, in ticks.
+    put_off_since: Option<u64>,
     /// The keys of ranges whose snapshot was refused, as another range here still holds some of them; and when, in ticks.
     refused: BTreeMap<GroupId, (Span, u64)>,
     /// Installed in memory: the group (`None`: its replica was removed since), and the position of the layer that makes it durable.
@@ -340,20 +352,23 @@ impl<E: Engine> Core<E> {
             self.thresholds_flushed(&thresholds);
             durable.extend(applied);
         }
-        let kept = self.options.limits.entries_kept;
+        let (oldest, last) = (self.replicas.oldest_record(), self.snapshots.last_record);
+        let by_number = (last.0.saturating_sub(oldest.0) > self.options.limits.records_kept)
+            .then(|| RecordNumber(last.0 - self.options.limits.records_kept / 2));
+        let by_bytes = self.snapshots.written.too_old(oldest, self.options.limits.record_bytes_kept);
+        let below = by_number.max(by_bytes);
+        let (kept, kept_bytes) = (self.options.limits.entries_kept, self.options.limits.entry_bytes_kept);
+        // What is kept is written again then.
+        let kept_bytes = if below.is_some() { kept_bytes.min(CARRIED_BYTES_MAX) } else { kept_bytes };
         for (range, applied) in durable {
-            let large = self.replicas.place_before(group_of(range), self.options.limits.entry_bytes_kept);
+            let large = self.replicas.place_before(group_of(range), kept_bytes);
             let index = applied.saturating_sub(kept).max(large.unwrap_or(0)).min(applied);
             let has = self.replicas.status(group_of(range)).is_some_and(|status| status.truncated < index);
             if has {
                 self.log(now, Input::Truncate { group: group_of(range), index });
             }
         }
-        let (oldest, last) = (self.replicas.oldest_record(), self.snapshots.last_record);
-        let by_number = (last.0.saturating_sub(oldest.0) > self.options.limits.records_kept)
-            .then(|| RecordNumber(last.0 - self.options.limits.records_kept / 2));
-        let by_bytes = self.snapshots.written.too_old(oldest, self.options.limits.record_bytes_kept);
-        if let Some(below) = by_number.max(by_bytes) {
+        if let Some(below) = below {
             self.log(now, Input::Carry { below });
         }
         self.recycle_later = true;
@@ -407,16 +422,45 @@ impl<E: Engine> Core<E> {
 
 impl<E: Engine> Member<E> {
     /// Freezes the versions in memory together with the state of all ranges, ready for [`store::Versions::flush`]. `false`: nothing changed, or a snapshot is half installed, of which a
-    /// slice was.
+    /// slice was; or much is staged, and it is put off ([`STAGED_PUT_OFF_BYTES`]). What is shown is put in its places before, while others go on.
     pub fn freeze(&self) -> bool {
+        for _ in 0..FREEZE_TRIES {
+            if !self.versions().place(usize::MAX) {
+                break;
+            }
+        }
         let mut core = self.lock();
         if let Err(why) = core.tick_installing() {
             core.trouble = Some(why);
+            return false;
+        }
+        if core.puts_off_freeze() {
             return false;
         }
         let frozen = core.freeze();
         // Who asks flushes what there is.
         core.out.flush &= core.snapshots.current.is_some();
         frozen
+    }
+}
+
+impl<E: Engine> Core<E> {
+    /// Whether no layer is closed now, as what is staged would be written with it, once more each time. Never where a layer is as large as one should be, or memory or disk are scarce:
+    /// parts may wait for just that, and all who write would wait for it once it had become one large layer. And not for long.
+    fn puts_off_freeze(&mut self) -> bool {
+        let staged = self.staged_here();
+        // Somebody waits for the layer.
+        let waits = !self.snapshots.made.is_empty() || self.snapshots.half || self.snapshots.current.is_some();
+        let scarce = || self.disk_full || self.store.0.freeze_due() || self.is_crowded_for_parts();
+        if staged <= STAGED_PUT_OFF_BYTES || waits || self.closed || scarce() {
+            self.snapshots.put_off_since = None;
+            return false;
+        }
+        let since = *self.snapshots.put_off_since.get_or_insert(self.ticks);
+        if self.ticks - since < PUT_OFF_TICKS_MAX {
+            return true;
+        }
+        self.snapshots.put_off_since = None;
+        false
     }
 }

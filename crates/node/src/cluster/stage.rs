@@ -14,7 +14,9 @@
 //! 2. The commit goes out when every part was answered. Should one be lost meanwhile, the range refuses the commit (`protocol::txn`, invariant 9).
 //! 3. At most [`PARTS_ON_THE_WAY`] parts of a transaction are on their way; those of several ranges in proportion, so that none waits for
 //!    its command much longer than another.
-//! 4. What is given up is fenced, so that its parts go at once. Of a gateway that dies they go [`STAGED_US`] after the last one came.
+//! 4. Of one range no part is sent that is [`PARTS_AHEAD`] behind the first that was not answered: as many may wait there for one that got lost, and are read at once
+//!    when it comes.
+//! 5. What is given up is fenced, so that its parts go at once. Of a gateway that dies they go [`STAGED_US`] after the last one came.
 
 use super::core::Core;
 use super::gateway::Owner;
@@ -27,7 +29,7 @@ use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
 use protocol::txn::{Batch, Cause, Part, RangeId, Read, Refusal, Staged, TxnId};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use store::Engine;
 
@@ -35,6 +37,10 @@ use store::Engine;
 pub const STAGED_US: u64 = 30_000_000;
 /// Parts of one transaction that are sent and not answered, at most.
 pub(crate) const PARTS_ON_THE_WAY: usize = 8;
+/// See invariant 4.
+const PARTS_AHEAD: u32 = 2 * PARTS_ON_THE_WAY as u32;
+/// A batch of so many reads and writes goes in parts, however few bytes they are: what is one entry is read, certified and applied in one step.
+pub(crate) const ENTRY_KEYS_MAX: usize = 16_384;
 /// For each of so many bytes a commit of staged parts may take a tick longer: its ranges have so much more to do.
 const BYTES_PER_TICK: u64 = 512 << 10;
 /// What a write or a read takes in a record beside its keys and value, at most.
@@ -48,6 +54,11 @@ pub(crate) fn record_bytes(batch: &Batch) -> usize {
         Read::Span { span, .. } | Read::Referred { span, .. } => span.start.len() + span.end.len() + ENTRY_BYTES,
     });
     writes.chain(reads).sum()
+}
+
+/// Whether a batch goes as one entry.
+pub(crate) fn fits_an_entry(batch: &Batch, limits: &LogLimits) -> bool {
+    batch.writes.len() + batch.reads.len() <= ENTRY_KEYS_MAX && record_bytes(batch) <= limits.entry_bytes
 }
 
 /// What waits to be sent, of one range.
@@ -70,7 +81,7 @@ impl Divided {
     pub fn of(batch: Batch, routes: &Routes, limits: &LogLimits) -> Divided {
         let mut divided = Divided { batches: routes.divide(batch), stacks: Vec::new() };
         for (range, batch) in &mut divided.batches {
-            if record_bytes(batch) <= limits.entry_bytes {
+            if fits_an_entry(batch, limits) {
                 continue;
             }
             let (whole, parts) = batch.to_parts(limits.part_bytes);
@@ -91,7 +102,8 @@ pub(crate) struct Sending {
     divided: Divided,
     floor: Timestamp,
     reply: Arc<Reply>,
-    calls: BTreeSet<u64>,
+    /// Parts that were sent and not answered.
+    calls: BTreeMap<u64, (RangeId, u32)>,
     /// What time a leader said it was, where the clock here is in doubt.
     told: Option<Told>,
     /// No part was sent after this.
@@ -102,7 +114,13 @@ impl Sending {
     /// The next part: of the range that has sent the least of what it has to.
     fn next(&mut self) -> Option<(RangeId, Staged, u32, Bytes)> {
         let rest = |stack: &Stack| stack.parts.len() as f64 / f64::from(stack.whole.parts.max(1));
-        let waiting = self.divided.stacks.iter_mut().filter(|stack| !stack.parts.is_empty());
+        let calls = &self.calls;
+        let first = |of: RangeId| calls.values().filter(|(range, _)| *range == of).map(|(_, number)| *number).min();
+        let may_go = |stack: &&mut Stack| {
+            let next = stack.whole.parts - stack.parts.len() as u32;
+            !stack.parts.is_empty() && first(stack.range).is_none_or(|first| next < first + PARTS_AHEAD)
+        };
+        let waiting = self.divided.stacks.iter_mut().filter(may_go);
         let stack = waiting.max_by(|a, b| rest(a).total_cmp(&rest(b)))?;
         let number = stack.whole.parts - stack.parts.len() as u32;
         let bytes = stack.parts.pop_front()?;
@@ -123,7 +141,7 @@ impl<E: Engine> Core<E> {
     ) {
         self.counters.txn_commits_staged.one();
         let reply = reply.clone();
-        let sending = Sending { divided, floor, reply, calls: BTreeSet::new(), told, sent: Timestamp::MIN };
+        let sending = Sending { divided, floor, reply, calls: BTreeMap::new(), told, sent: Timestamp::MIN };
         self.sending.insert(txn, sending);
         self.send_parts(now, txn);
     }
@@ -143,7 +161,7 @@ impl<E: Engine> Core<E> {
             self.counters.parts_sent.one();
             let call = self.call(range, Request::Stage(part), Owner::Sender(txn));
             if let Some(sending) = self.sending.get_mut(&txn) {
-                sending.calls.insert(call);
+                sending.calls.insert(call, (range, number));
             }
         }
         let all = self.sending.get(&txn).is_some_and(|sending| sending.calls.is_empty());
@@ -179,7 +197,7 @@ impl<E: Engine> Core<E> {
         };
         let Some(Sending { divided, floor, reply, calls, .. }) = self.sending.remove(&txn) else { return };
         // Their copies are asked for no more.
-        calls.into_iter().for_each(|call| self.cancel(call));
+        calls.into_keys().for_each(|call| self.cancel(call));
         let bytes: u64 = divided.stacks.iter().map(|stack| stack.whole.bytes).sum();
         let more_ticks = bytes / BYTES_PER_TICK;
         // Whoever puts the parts together does nothing else meanwhile: its clock may be further by then.
@@ -193,7 +211,7 @@ impl<E: Engine> Core<E> {
     /// It is not committed, and will not be. Nothing to do where its commit was sent.
     pub fn give_up_sending(&mut self, txn: TxnId, why: CommitError) -> bool {
         let Some(Sending { divided, reply, calls, sent, .. }) = self.sending.remove(&txn) else { return false };
-        calls.into_iter().for_each(|call| self.cancel(call));
+        calls.into_keys().for_each(|call| self.cancel(call));
         // A part that comes later than this is remembered binds nobody, and goes by itself.
         let until = Timestamp::new(sent.physical_us() + super::COMMIT_US, 0);
         for stack in &divided.stacks {

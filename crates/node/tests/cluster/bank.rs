@@ -8,6 +8,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::task::Waker;
+use store::VersionsConfig;
+use store::versions::SHOW_MIN;
 
 const ACCOUNTS: u64 = 9;
 const EACH: i64 = 100;
@@ -218,7 +220,10 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
     let limits = LogLimits { entries_kept: seed % 3 * 20, records_kept: 200, ..LogLimits::default() };
     let small = LogLimits { entry_bytes: 30, part_bytes: 24, ..limits };
     let limits = if trouble.parts { small } else { limits };
-    let mut w = World::with(seed, nodes, ranges, prepare, limits);
+    // Commits in parts, and prepares, are seen before they are in their places.
+    let show_min = if trouble.parts && seed.is_multiple_of(2) { 2 } else { SHOW_MIN };
+    let versions = VersionsConfig { show_min, ..VersionsConfig::default() };
+    let mut w = World::stored(seed, nodes, ranges, prepare, limits, versions);
     for range in 1..=3 {
         w.await_leader(range);
     }

@@ -62,6 +62,22 @@ fn commits_without_their_parts_are_noticed() {
     is_caught_in(&trouble, "commit_unstaged", 10, |sabotage| sabotage.set_commit_unstaged(true));
 }
 
+/// `protocol::txn::ahead`, invariant 1.
+#[test]
+fn what_is_written_beside_parts_and_not_noted_is_noticed() {
+    let trouble = Trouble { parts: true, ..Trouble::all() };
+    // A replica that asks at the command, as after a restart, comes to another verdict than one that looked ahead.
+    let differs = |panic: Box<dyn std::any::Any + Send>| {
+        panic.downcast_ref::<String>().is_some_and(|why| why.contains("differs on"))
+    };
+    let noticed = (0..20).any(|seed| {
+        let prepare: Prepare = |sabotage| sabotage.set_overlook_what_came_since(true);
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(seed, 3, &trouble, prepare).1));
+        run.map_or_else(differs, |notes| !notes.wrong.is_empty())
+    });
+    assert!(noticed);
+}
+
 /// Design 4a.1.
 #[test]
 fn copies_that_are_done_again_are_noticed() {

@@ -24,6 +24,7 @@ mod parts;
 mod past;
 mod references;
 mod rules;
+mod shown;
 mod silence;
 mod snapshots;
 mod splits;

@@ -371,3 +371,34 @@ fn who_stops_waiting_for_a_lock_elsewhere_may_take_another() {
         });
     }
 }
+
+/// `node::cluster::serve`, invariant 5: what may wait for the disk is read while others have the core.
+#[test]
+fn a_scan_for_another_node_holds_up_nobody() {
+    let mut w = World::new(21, 3, founding(&[""], &[1, 2, 3]), |_| {});
+    w.await_leader(1);
+    let leader = w.leader(1).unwrap();
+    let (gateway, third) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    w.ask(leader, async |env| set(env, pairs(&[("a", "1"), ("b", "2"), ("c", "3")])).await);
+    w.holds_reads = true;
+    let found = Rc::new(RefCell::new(None));
+    let seen = found.clone();
+    w.spawn(gateway, move |env| {
+        Box::pin(async move {
+            let rows = Txn::begin(&env).unwrap().scan("a", "z", false).await;
+            *seen.borrow_mut() = Some(rows.unwrap().len());
+        })
+    });
+    w.until("it is let in", |w| !w.reads.is_empty());
+    // The leader goes on, and it is read as of its snapshot.
+    w.ask(third, async |env| set(env, pairs(&[("zz", "4")])).await);
+    assert_eq!(w.ask(leader, async |env| value(env, "zz").await).as_deref(), Some("4"));
+    assert_eq!(*found.borrow(), None);
+    // Who asks again hears that it goes on: it is read once.
+    w.run(2_000_000);
+    assert_eq!((w.reads.len(), w.jobs()), (1, 1));
+    w.holds_reads = false;
+    w.read();
+    w.until("it is read", |w| w.jobs() == 0);
+    assert_eq!(*found.borrow(), Some(3));
+}

@@ -5,10 +5,12 @@ use super::splits::split;
 use super::world::{World, founding, poll_fn};
 use node::RangeId;
 use node::TxnError;
-use node::cluster::{LogLimits, STAGED_US};
+use node::cluster::{LogLimits, Message, STAGED_US};
 use protocol::door::{Body, Frame, Request};
 use protocol::txn::Part;
+use std::collections::BTreeSet;
 use std::task::Poll;
+use store::VersionsConfig;
 
 /// Entries of 200 bytes, parts of 50, and room for so many bytes of parts.
 fn world(seed: u64, staged_bytes: u64) -> World {
@@ -65,13 +67,13 @@ fn it_is_all_or_nothing_in_one_range_and_in_two_and_small_ones_go_as_they_did() 
 
 #[test]
 fn what_is_too_much_for_its_range_is_refused_and_leaves_nothing() {
-    let mut w = world(2, 2000);
+    let mut w = world(2, 5000);
     let refused = w.ask(1, async |env| {
         let mut txn = Txn::begin(&env).unwrap();
         rows("b", 200, "much").iter().for_each(|(name, value)| txn.put(name, value));
         txn.commit().await
     });
-    assert!(matches!(refused, Err(TxnError::Crowded { bytes, staged: 0, quota: 2000 }) if bytes > 2000), "{refused:?}");
+    assert!(matches!(refused, Err(TxnError::Crowded { bytes, staged: 0, quota: 5000 }) if bytes > 5000), "{refused:?}");
     w.run(1_000_000);
     assert_eq!(staged(&w), 0);
     // A smaller one goes.
@@ -167,4 +169,141 @@ fn a_range_that_splits_under_its_parts_is_found_again() {
         assert!(all.len() == 90 && all.iter().all(|(_, value)| value.starts_with(at)), "{all:?}");
         w.check_replicas();
     }
+}
+
+/// A large commit costs who applies it nothing but a place in a list: it is seen, by readers and by whoever certifies, and its writes find their places later.
+#[test]
+fn it_is_seen_at_once_and_put_in_its_places_by_whoever_has_the_time() {
+    let limits = LogLimits { entry_bytes: 200, part_bytes: 50, entries_kept: 5, ..LogLimits::default() };
+    let versions = VersionsConfig { show_min: 10, ..VersionsConfig::default() };
+    let mut w = World::stored(8, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits, versions);
+    w.places = false;
+    w.await_leader(1);
+    w.await_leader(2);
+    w.ask(1, async |env| set(env, rows("b", 40, "one")).await);
+    // Of two ranges: its outcomes are applied so.
+    let mut both = rows("c", 40, "both");
+    both.extend(rows("p", 30, "both"));
+    w.ask(2, async move |env| set(env, both).await);
+    w.run(3_000_000);
+    for node in 1..=3 {
+        assert!(w.member(node).versions().place(0), "n{node} has placed nothing");
+        let all = w.ask(node, async |env| Txn::begin(&env).unwrap().scan("a", "z", false).await.unwrap());
+        assert_eq!(all.len(), 40 + 70, "n{node}");
+    }
+    w.ask(3, async |env| set(env, pairs(&[("b007", "later")])).await);
+    assert_eq!(w.ask(1, async |env| value(env, "b007").await).as_deref(), Some("later"));
+    // A layer stands for whole commands, whoever dies.
+    for node in 1..=3 {
+        w.flush(node);
+        assert!(!w.member(node).versions().place(0));
+        w.crash(node);
+        w.start(node);
+    }
+    w.run(5_000_000);
+    assert_eq!(w.ask(2, async |env| value(env, "c039").await).as_deref(), Some("both39"));
+    assert_eq!(w.ask(2, async |env| value(env, "b007").await).as_deref(), Some("later"));
+    w.check_replicas();
+}
+
+/// What is staged is written with each layer: not again and again while more of it comes.
+#[test]
+fn while_much_is_staged_no_layer_is_closed_and_then_one_is() {
+    let limits = LogLimits { entry_bytes: 200, ..LogLimits::default() };
+    let mut w = World::with(9, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits);
+    w.await_leader(1);
+    w.await_leader(2);
+    let leader = w.leader(1).unwrap();
+    w.lose = Some(|message| {
+        let body = Frame::decode(&message.bytes).unwrap().body;
+        matches!(body, Body::Request { request: Request::Stage(part), .. } if part.number == 20)
+    });
+    let much: Vec<(String, String)> = (0..12).map(|n| (format!("b{n:02}"), "much".repeat(250_000))).collect();
+    begin_to_commit(&mut w, leader % 3 + 1, much);
+    w.until("parts are there", |w| w.member(leader).status(RangeId(1)).unwrap().staged_bytes > 0);
+    w.run(2_000_000);
+    assert!(!w.member(leader).freeze(), "it would be written with the layer");
+    w.lose = None;
+    w.until("it has come to its end", |w| w.jobs() == 0);
+    w.run(1_000_000);
+    assert_eq!(staged(&w), 0);
+    assert!(w.member(leader).freeze());
+    assert_eq!(w.ask(leader, async |env| value(env, "b11").await).map(|value| value.len()), Some(1_000_000));
+}
+
+/// Parts may wait for just that layer, and the longer it is not closed the more who writes waits for.
+#[test]
+fn a_layer_that_is_due_is_closed_however_much_is_staged() {
+    let limits = LogLimits { entry_bytes: 2000, ..LogLimits::default() };
+    let versions = VersionsConfig { freeze_bytes: 50_000, ..VersionsConfig::default() };
+    let mut w = World::stored(13, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits, versions);
+    w.await_leader(1);
+    w.await_leader(2);
+    let leader = w.leader(1).unwrap();
+    w.lose = Some(|message| {
+        let body = Frame::decode(&message.bytes).unwrap().body;
+        matches!(body, Body::Request { request: Request::Stage(part), .. } if part.number == 20)
+    });
+    let much: Vec<(String, String)> = (0..12).map(|n| (format!("b{n:02}"), "much".repeat(250_000))).collect();
+    begin_to_commit(&mut w, leader % 3 + 1, much);
+    w.until("parts are there", |w| w.member(leader).status(RangeId(1)).unwrap().staged_bytes > 0);
+    w.run(2_000_000);
+    assert!(!w.member(leader).freeze(), "little is in it");
+    for n in 0..60 {
+        w.ask(leader, async move |env| set(env, pairs(&[(&format!("x{n}"), &"small".repeat(200))])).await);
+    }
+    assert!(w.member(leader).versions().freeze_due());
+    assert!(w.member(leader).freeze(), "it is due");
+}
+
+/// `node::cluster`, staging, invariant 4.
+#[test]
+fn few_parts_are_sent_ahead_of_one_that_is_lost() {
+    let mut w = world(10, 1 << 20);
+    let gateway = w.leader(1).unwrap() % 3 + 1;
+    w.lose = Some(|message| {
+        let body = Frame::decode(&message.bytes).unwrap().body;
+        matches!(body, Body::Request { request: Request::Stage(part), .. } if part.number == 2)
+    });
+    w.overheard = Some(Vec::new());
+    begin_to_commit(&mut w, gateway, rows("b", 200, "many"));
+    w.run(2_000_000);
+    let number = |message: Message| match Frame::decode(&message.bytes).unwrap().body {
+        Body::Request { request: Request::Stage(part), .. } => Some(part.number),
+        _ => None,
+    };
+    let sent: BTreeSet<u32> = w.overheard.take().unwrap().into_iter().filter_map(number).collect();
+    assert!(sent.len() > 10 && sent.iter().all(|number| *number < 2 + 16), "{sent:?}");
+    w.lose = None;
+    w.until("it has come to its end", |w| w.jobs() == 0);
+    assert_eq!(w.ask(gateway, async |env| value(env, "b199").await).as_deref(), Some("many199"));
+}
+
+/// What a large transaction brought to memory at once holds up nobody but the parts of the next one.
+#[test]
+fn a_large_one_alone_makes_nobody_wait_for_the_engine_but_the_next_large_one() {
+    let limits = LogLimits { entry_bytes: 2000, part_bytes: 500, staged_bytes: 1 << 20, ..LogLimits::default() };
+    let versions = VersionsConfig { show_min: 10, freeze_bytes: 2000, ..VersionsConfig::default() };
+    let mut w = World::stored(11, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits, versions);
+    w.await_leader(1);
+    w.await_leader(2);
+    let leader = w.leader(1).unwrap();
+    let large = |first: &str| rows(first, 60, &"much".repeat(100));
+    w.ask(leader, async move |env| set(env, large("b")).await);
+    w.run(1_000_000);
+    for node in 1..=3 {
+        while w.member(node).versions().place(usize::MAX) {}
+        assert!(w.member(node).versions().is_overlay_full(), "n{node}");
+        assert!(!w.member(node).is_overlay_full(false), "n{node}: nobody waits for it");
+        assert!(w.member(node).is_overlay_full(true), "n{node}: but the next one");
+    }
+    w.ask(leader, async |env| set(env, pairs(&[("c", "small")])).await);
+    let put_off = |w: &World| w.member(leader).counters().commands_put_off.get();
+    assert_eq!(put_off(&w), 0);
+    begin_to_commit(&mut w, leader, large("d"));
+    w.run(1_000_000);
+    assert!(put_off(&w) > 0 && w.jobs() == 1, "its parts wait");
+    (1..=3).for_each(|node| w.flush(node));
+    w.until("it has come to its end", |w| w.jobs() == 0);
+    assert_eq!(w.ask(leader, async |env| value(env, "d059").await).map(|value| value.len()), Some(402));
 }

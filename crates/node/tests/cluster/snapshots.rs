@@ -5,6 +5,10 @@ use super::joins::change;
 use super::world::{Prepare, World, founding, key};
 use node::RangeId;
 use node::cluster::{LogLimits, NodeId, ReplicaChange};
+use std::cell::Cell;
+use std::rc::Rc;
+use store::VersionsConfig;
+use store::versions::SHOW_MIN;
 
 fn world(seed: u64) -> World {
     let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
@@ -224,10 +228,22 @@ fn a_layer_with_an_older_snapshot_installs_no_newer_one() {
     }
 }
 
+/// Of a key that was deleted, and is written while its range is copied: whether who got the copy knows of the deletion, and whether the copy itself has the write.
+struct InACopy {
+    deleted: bool,
+    written: bool,
+}
+
 /// A key that never was is deleted; while its range is copied, it is written, and nothing tells any more that it had been deleted. Whether the replica that gets the copy knows of that: it certifies
 /// what comes before by it.
-fn deletion_in_a_copy(seed: u64, prepare: Prepare) -> bool {
-    let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), prepare);
+/// `beside`: it is written with so many others, in parts, and a commit of ten writes is shown before it is placed.
+fn deletion_in_a_copy(seed: u64, beside: usize, prepare: Prepare) -> InACopy {
+    let limits =
+        LogLimits { entries_kept: seed % 3 * 20, records_kept: 200, copied_bytes_per_tick: 1, ..LogLimits::default() };
+    let limits = if beside > 0 { LogLimits { entry_bytes: 200, part_bytes: 64 << 10, ..limits } } else { limits };
+    let show_min = if beside > 0 { 10 } else { SHOW_MIN };
+    let versions = VersionsConfig { show_min, ..VersionsConfig::default() };
+    let mut w = World::stored(seed, 3, founding(&["", "m"], &[1, 2, 3]), prepare, limits, versions);
     let (leader, x) = (w.await_leader(1), w.await_leader(2));
     let lagging = (1..=3).find(|node| leader != *node && x != *node).unwrap_or(3);
     let fill = (0..200).map(|n| (format!("a{n}"), "0".to_owned())).collect::<Vec<_>>();
@@ -245,25 +261,53 @@ fn deletion_in_a_copy(seed: u64, prepare: Prepare) -> bool {
     // It takes ten ticks.
     w.run(300_000);
     assert_eq!(installed(&w), 0, "seed {seed}");
-    w.ask(leader, async |env| set(env, pairs(&[("b", "1")])).await);
+    w.places = false;
+    let many = (0..beside).map(|n| (format!("b{n:05}"), "1".to_owned()));
+    let written: Vec<_> = pairs(&[("b", "1")]).into_iter().chain(many).collect();
+    let finished = Rc::new(Cell::new(false));
+    let finishes = finished.clone();
+    w.spawn(leader, move |env| {
+        Box::pin(async move {
+            set(env, written).await;
+            finishes.set(true);
+        })
+    });
+    if beside > 0 {
+        w.until("it is seen, and not in its places", |w| w.member(leader).versions().place(0));
+    }
+    w.until("it is committed", |_| finished.get());
     w.flush(leader);
     while installed(&w) < 2 {
-        w.run(50_000);
+        w.run(1_000);
     }
     let key = key("b");
+    let written = w.member(lagging).stored(&key).unwrap().is_some();
     w.until("the write of b", |w| w.member(lagging).stored(&key).unwrap().is_some());
-    w.member(lagging).versions().history(&key).unwrap()[0].value.is_none()
+    let deleted = w.member(lagging).versions().history(&key).unwrap()[0].value.is_none();
+    w.run(3_000_000);
+    are_equal(&w, &[1, 2, 3]);
+    InACopy { deleted, written }
 }
 
 #[test]
 fn a_copy_tells_of_deletions_that_are_followed_meanwhile() {
     for seed in [0, 3, 6] {
-        assert!(deletion_in_a_copy(seed, |_| {}), "seed {seed}");
-        assert!(
-            !deletion_in_a_copy(seed, |sabotage| sabotage.set_forget_what_is_followed(true)),
-            "seed {seed}: it is told anyway"
-        );
+        // Alone, and in a commit that is shown before it is placed.
+        for beside in [0, 60] {
+            assert!(deletion_in_a_copy(seed, beside, |_| {}).deleted, "seed {seed}, beside {beside}");
+            let forgets = deletion_in_a_copy(seed, beside, |sabotage| sabotage.set_forget_what_is_followed(true));
+            assert!(!forgets.deleted, "seed {seed}: it is told anyway");
+        }
     }
+}
+
+/// So many deletions are not looked for in one step: the copy is begun anew, behind the commit, and has no need of them.
+#[test]
+fn a_copy_is_begun_anew_for_a_commit_of_very_many_writes() {
+    let anew = deletion_in_a_copy(3, 9000, |_| {});
+    assert!(anew.written && !anew.deleted);
+    let first = deletion_in_a_copy(3, 9000, |sabotage| sabotage.set_forget_what_is_followed(true));
+    assert!(!first.written && !first.deleted, "the control: that copy has neither");
 }
 
 /// A range that is too large to be copied whole is split until its parts are not: also while transactions over both of its sides are undecided at any time.

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use clock::{LadderLimits, Reading, Status};
 use node::cluster::{
-    ClusterOptions, Founding, Input, LogLimits, MESSAGE_BYTES_MAX, Member, Message, NodeId, Opening, Outputs, Record,
-    RecordNumber, TICK_NS, VERSION_MAX, VERSION_MIN,
+    ClusterOptions, Founding, Input, LogLimits, LongRead, MESSAGE_BYTES_MAX, Member, Message, NodeId, Opening, Outputs,
+    Record, RecordNumber, TICK_NS, VERSION_MAX, VERSION_MIN,
 };
 use node::{NodeOptions, RangeId, Sabotage};
 use protocol::door::Frame;
@@ -182,6 +182,11 @@ pub struct World {
     pub holds_flushes: BTreeSet<u32>,
     /// Messages for which this says so are lost.
     pub lose: Option<fn(&Message) -> bool>,
+    /// Reads that may take long are not done by themselves ([`World::read`]).
+    pub holds_reads: bool,
+    pub reads: Vec<(u32, u64, LongRead)>,
+    /// Now and then somebody puts what is shown in its places; else only who freezes does.
+    pub places: bool,
     limits: LogLimits,
     /// The cluster's version when a node starts.
     version: u16,
@@ -262,6 +267,9 @@ impl World {
             overheard: None,
             holds_flushes: BTreeSet::new(),
             lose: None,
+            places: true,
+            holds_reads: false,
+            reads: Vec::new(),
             limits,
             version,
             versions,
@@ -479,6 +487,9 @@ impl World {
         }
         now.into_iter().for_each(|message| self.send(message));
         out.wakers.into_iter().for_each(Waker::wake);
+        if out.place && self.places && self.rng.percent(30) {
+            self.member(node).versions().place(1);
+        }
         if out.flush {
             self.later(5_000, Event::Flush(node, life));
         }
@@ -486,6 +497,22 @@ impl World {
             let now = self.machines[&node].watch.read(self.now_us()).interval.earliest();
             let after_us = timer.physical_us().saturating_sub(now.physical_us()) + 1;
             self.later(after_us.min(TICK_US), Event::Due(node, life));
+        }
+        self.reads.extend(out.reads.into_iter().map(|read| (node, life, read)));
+        if !self.holds_reads {
+            self.read();
+        }
+    }
+
+    /// Does the reads that wait for somebody who does them.
+    pub fn read(&mut self) {
+        for (node, life, read) in std::mem::take(&mut self.reads) {
+            let machine = &self.machines[&node];
+            if let Some(member) = machine.member.clone().filter(|_| machine.life == life) {
+                let now = machine.watch.read(self.now_us());
+                let out = member.read(&now, read).unwrap_or_else(|why| panic!("n{node} fails: {why}"));
+                self.handle(node, out);
+            }
         }
     }
 

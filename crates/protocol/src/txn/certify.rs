@@ -1,6 +1,8 @@
 //! Certification: the one place that says whether a transaction may commit (invariants 3 and 4 of the module).
 
-use super::holds::clash;
+use super::ahead::Ahead;
+use super::holds::{clash, clash_of_large};
+use super::unfolding::Whole;
 use super::versions::{INDEX_BYTES, told_of};
 use super::{Batch, Range, Read, TxnId, VersionStore, Write};
 use bytes::Bytes;
@@ -106,6 +108,49 @@ pub(super) fn certify<V: VersionStore>(
     reads_unchanged(batch, versions)
 }
 
+/// As [`certify`], of a batch that may be large: what is asked of each key is asked of all of an index at once, as far as their order allows.
+/// Of several reasons to refuse it another one may be named.
+pub(super) fn certify_whole<V: VersionStore>(
+    range: &Range,
+    Whole { batch, decided }: &Whole,
+    mut ahead: Ahead,
+    versions: &V,
+) -> Result<Result<(), Refusal>, V::Error> {
+    let ends = decided.iter().skip(1).map(|next| next.from).chain([batch.writes.len()]);
+    let indexes = decided.iter().zip(ends).map(|(decided, end)| (&batch.writes[decided.from..end], decided.since));
+    let refused = |write: &Write, cause| Ok(Err(Refusal::new(&write.key, cause)));
+    for (writes, since) in indexes {
+        // They are in order, so those between lie where the ends do.
+        if let Some(write) = writes.iter().take(1).chain(writes.last()).find(|write| !range.span().contains(&write.key))
+        {
+            return refused(write, Cause::Moved);
+        }
+        let threshold = range.collected_of(&writes[0].key);
+        if since < threshold
+            && let Some(write) = writes.iter().find(|write| write.since < threshold)
+        {
+            return refused(write, Cause::TooOld { threshold });
+        }
+    }
+    if let Err(refusal) = inside_reads(range, batch) {
+        return Ok(Err(refusal));
+    }
+    for (txn, theirs) in range.prepared().iter().filter(|(txn, _)| **txn != batch.txn) {
+        if let Some(key) = clash_of_large(&theirs.batch, batch) {
+            return Ok(Err(Refusal::new(key, Cause::Undecided { txn: *txn })));
+        }
+    }
+    if let Err(refusal) = unreferred(range, batch) {
+        return Ok(Err(refusal));
+    }
+    // Mostly nothing is left to be looked at.
+    ahead.look(&batch.writes, versions, &mut { usize::MAX })?;
+    match ahead.verdict() {
+        Some((key, at)) => Ok(Err(Refusal::new(key, Cause::WriteChanged { at: *at }))),
+        None => reads_unchanged(batch, versions),
+    }
+}
+
 /// Whether what the batch read is as it was.
 pub(super) fn reads_unchanged<V: VersionStore>(batch: &Batch, versions: &V) -> Result<Result<(), Refusal>, V::Error> {
     for read in &batch.reads {
@@ -170,6 +215,23 @@ pub(super) fn inside_reads(range: &Range, batch: &Batch) -> Result<(), Refusal> 
     Ok(())
 }
 
+/// No foreign prepare says the contrary of what the batch says of references.
+fn unreferred(range: &Range, batch: &Batch) -> Result<(), Refusal> {
+    if range.prepared().is_empty() {
+        return Ok(());
+    }
+    for read in &batch.reads {
+        if let Some(txn) = range.holds().against_references(batch.txn, read) {
+            let key = match read {
+                Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => key.clone(),
+                Read::Span { span, .. } | Read::Referred { span, .. } => told_of(&span.start, Some(&span.end)),
+            };
+            return Err(Refusal::new(&key, Cause::Undecided { txn }));
+        }
+    }
+    Ok(())
+}
+
 /// No foreign prepare holds what the batch writes or reads, nor reads what it writes.
 fn undisturbed(range: &Range, batch: &Batch) -> Result<(), Refusal> {
     if range.prepared().is_empty() {
@@ -186,15 +248,7 @@ fn undisturbed(range: &Range, batch: &Batch) -> Result<(), Refusal> {
             return Err(Refusal::new(key, Cause::Undecided { txn }));
         }
     }
-    for read in &batch.reads {
-        if let Some(txn) = holds.against_references(batch.txn, read) {
-            let key = match read {
-                Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => key.clone(),
-                Read::Span { span, .. } | Read::Referred { span, .. } => told_of(&span.start, Some(&span.end)),
-            };
-            return Err(Refusal::new(&key, Cause::Undecided { txn }));
-        }
-    }
+    unreferred(range, batch)?;
     for txn in holds.large().filter(|txn| *txn != batch.txn) {
         if let Some(key) = range.prepared().get(&txn).and_then(|theirs| clash(&theirs.batch, batch)) {
             return Err(Refusal::new(key, Cause::Undecided { txn }));

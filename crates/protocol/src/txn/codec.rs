@@ -341,85 +341,101 @@ pub(crate) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
 }
 
 fn write_batch_of(w: &mut Writer<'_>, batch: &Batch, writes: &(impl LentWrites + ?Sized)) {
-    write_txn(w, batch.txn);
     let reads = batch.reads.iter().map(Read::since);
     let base = (0..writes.count()).map(|at| writes.since(at)).chain(reads).max().unwrap_or_default();
-    let below = |since: Timestamp| base.as_u64() - since.as_u64();
-    w.time(base);
-    w.number(batch.reads.len() as u64);
-    for read in &batch.reads {
-        match read {
-            Read::Key { key, since } => {
-                w.byte(READ_KEY);
-                w.number(below(*since));
-                w.bytes(key);
-            }
-            Read::Present { key, since } => {
-                w.byte(READ_PRESENT);
-                w.number(below(*since));
-                w.bytes(key);
-            }
-            Read::Unreferred { key, since } => {
-                w.byte(READ_UNREFERRED);
-                w.number(below(*since));
-                w.bytes(key);
-            }
-            Read::Span { span, since } | Read::Referred { span, since } => {
-                w.byte(if matches!(read, Read::Span { .. }) { READ_SPAN } else { READ_REFERRED });
-                w.number(below(*since));
-                w.bytes(&span.start);
-                w.bytes(&span.end);
-            }
-        }
-    }
+    write_head(w, batch.txn, base, batch.reads.len() as u64);
+    batch.reads.iter().for_each(|read| write_read(w, base, read));
     w.number(writes.count() as u64);
     for at in 0..writes.count() {
-        w.number(below(writes.since(at)));
-        w.bytes(writes.key(at));
-        match writes.value(at) {
-            None => w.byte(DELETE),
-            Some(value) => {
-                w.byte(PUT);
-                w.bytes(value);
-            }
+        write_write(w, base, writes.key(at), writes.value(at), writes.since(at));
+    }
+}
+
+/// What stands before the reads of a batch: `base` is its greatest snapshot.
+pub(super) fn write_head(w: &mut Writer<'_>, txn: TxnId, base: Timestamp, reads: u64) {
+    write_txn(w, txn);
+    w.time(base);
+    w.number(reads);
+}
+
+pub(super) fn write_read(w: &mut Writer<'_>, base: Timestamp, read: &Read) {
+    let kind = match read {
+        Read::Key { .. } => READ_KEY,
+        Read::Present { .. } => READ_PRESENT,
+        Read::Span { .. } => READ_SPAN,
+        Read::Unreferred { .. } => READ_UNREFERRED,
+        Read::Referred { .. } => READ_REFERRED,
+    };
+    w.byte(kind);
+    w.number(base.as_u64() - read.since().as_u64());
+    match read {
+        Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => w.bytes(key),
+        Read::Span { span, .. } | Read::Referred { span, .. } => {
+            w.bytes(&span.start);
+            w.bytes(&span.end);
         }
     }
 }
 
-pub(crate) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
-    let txn = read_txn(r)?;
-    let base = r.time("snapshot")?;
-    let since = |below: u64| {
-        let raw = base.as_u64().checked_sub(below);
-        raw.map(Timestamp::from_u64).ok_or(DecodeError::Damaged("snapshot"))
+pub(super) fn write_write(w: &mut Writer<'_>, base: Timestamp, key: &[u8], value: Option<&[u8]>, since: Timestamp) {
+    w.number(base.as_u64() - since.as_u64());
+    w.bytes(key);
+    match value {
+        None => w.byte(DELETE),
+        Some(value) => {
+            w.byte(PUT);
+            w.bytes(value);
+        }
+    }
+}
+
+/// What [`write_head`] wrote.
+pub(super) fn read_head(r: &mut Reader) -> Result<(TxnId, Timestamp, u64), Short> {
+    Ok((read_txn(r)?, r.time("snapshot")?, r.number("reads")?))
+}
+
+fn read_since(r: &mut Reader, base: Timestamp) -> Result<Timestamp, DecodeError> {
+    let raw = base.as_u64().checked_sub(r.number("snapshot of a key")?);
+    raw.map(Timestamp::from_u64).ok_or(DecodeError::Damaged("snapshot"))
+}
+
+pub(super) fn read_read(r: &mut Reader, base: Timestamp) -> Result<Read, DecodeError> {
+    let kind = r.byte("read")?;
+    let since = read_since(r, base)?;
+    Ok(match kind {
+        READ_KEY => Read::Key { key: r.bytes("read key")?, since },
+        READ_PRESENT => Read::Present { key: r.bytes("key that is there")?, since },
+        READ_UNREFERRED => Read::Unreferred { key: r.bytes("key that nobody refers to")?, since },
+        READ_SPAN | READ_REFERRED => {
+            let span = Span { start: r.bytes("span start")?, end: r.bytes("span end")? };
+            if kind == READ_SPAN { Read::Span { span, since } } else { Read::Referred { span, since } }
+        }
+        _ => return Err(DecodeError::Damaged("read")),
+    })
+}
+
+pub(super) fn read_write(r: &mut Reader, base: Timestamp) -> Result<Write, DecodeError> {
+    let since = read_since(r, base)?;
+    let key = r.bytes("key")?;
+    let value = match r.byte("write")? {
+        DELETE => None,
+        PUT => Some(r.bytes("value")?),
+        _ => return Err(DecodeError::Damaged("write")),
     };
+    Ok(Write { key, value, since })
+}
+
+pub(crate) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
+    let (txn, base) = (read_txn(r)?, r.time("snapshot")?);
     let count = r.count("reads")?;
     let mut reads = Vec::with_capacity(count.min(1024));
     for _ in 0..count {
-        let kind = r.byte("read")?;
-        let since = since(r.number("read's snapshot")?)?;
-        reads.push(match kind {
-            READ_KEY => Read::Key { key: r.bytes("read key")?, since },
-            READ_PRESENT => Read::Present { key: r.bytes("key that is there")?, since },
-            READ_UNREFERRED => Read::Unreferred { key: r.bytes("key that nobody refers to")?, since },
-            READ_SPAN | READ_REFERRED => {
-                let span = Span { start: r.bytes("span start")?, end: r.bytes("span end")? };
-                if kind == READ_SPAN { Read::Span { span, since } } else { Read::Referred { span, since } }
-            }
-            _ => return Err(DecodeError::Damaged("read")),
-        });
+        reads.push(read_read(r, base)?);
     }
     let count = r.count("writes")?;
     let mut writes = Vec::with_capacity(count.min(65536));
     for _ in 0..count {
-        let since = since(r.number("write's snapshot")?)?;
-        let key = r.bytes("key")?;
-        let value = match r.byte("write")? {
-            DELETE => None,
-            PUT => Some(r.bytes("value")?),
-            _ => return Err(DecodeError::Damaged("write")),
-        };
-        writes.push(Write { key, value, since });
+        writes.push(read_write(r, base)?);
     }
     if !writes.windows(2).all(|pair| pair[0].key < pair[1].key) {
         return Err(DecodeError::Damaged("order of keys"));

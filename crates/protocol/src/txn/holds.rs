@@ -4,6 +4,7 @@
 //! clashes with one of another transaction. But those of more than [`EACH_MAX`] keys are only named: an index of them would cost what they cost, and few
 //! are on their way at a time ([`clash`]). What they say of references is kept in order, each by itself: that is asked with every lock.
 
+use super::meeting::first_met;
 use super::{Batch, Read, Span, TxnId, Write};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -190,13 +191,26 @@ impl Holds {
 /// The key with which a batch clashes with what another one holds, but for what they say of references ([`Holds::against_references`]).
 pub(super) fn clash<'a>(theirs: &'a Batch, batch: &'a Batch) -> Option<&'a Bytes> {
     let held = |w: &&Write| theirs.write_of(&w.key).is_some() || theirs.reads.iter().any(|r| r.is_changed_by(w));
-    let written = |read: &Read| match read {
-        Read::Key { key, .. } => theirs.write_of(key).map(|w| &w.key),
-        Read::Present { key, .. } => theirs.write_of(key).filter(|w| w.value.is_none()).map(|w| &w.key),
-        Read::Span { span, .. } => theirs.write_in(span).map(|w| &w.key),
+    let written = batch.writes.iter().find(held).map(|w| &w.key);
+    written.or_else(|| batch.reads.iter().find_map(|read| written_by(theirs, read)))
+}
+
+/// As [`clash`], for a batch that may be large: neither's writes are gone through where the other has few, or others.
+pub(super) fn clash_of_large<'a>(theirs: &'a Batch, batch: &'a Batch) -> Option<&'a Bytes> {
+    let written = first_met(&theirs.writes, &batch.writes).map(|write| &write.key);
+    let read_there = || theirs.reads.iter().find_map(|read| written_by(batch, read));
+    written.or_else(read_there).or_else(|| batch.reads.iter().find_map(|read| written_by(theirs, read)))
+}
+
+/// What a batch writes of what was read.
+fn written_by<'a>(batch: &'a Batch, read: &Read) -> Option<&'a Bytes> {
+    let write = match read {
+        Read::Key { key, .. } => batch.write_of(key),
+        Read::Present { key, .. } => batch.write_of(key).filter(|write| write.value.is_none()),
+        Read::Span { span, .. } => batch.write_in(span),
         Read::Unreferred { .. } | Read::Referred { .. } => None,
     };
-    batch.writes.iter().find(held).map(|w| &w.key).or_else(|| batch.reads.iter().find_map(written))
+    write.map(|write| &write.key)
 }
 
 #[cfg(test)]
@@ -248,6 +262,9 @@ mod tests {
             let by_read = by_read.or_else(|| batch.reads.iter().find_map(|r| holds.against_references(txn, r)));
             let clash = clashes(&prepared, &batch);
             assert_eq!(by_write.is_some() || by_read.is_some(), clash, "{batch:?} among {prepared:?}");
+            let large = prepared.values().any(|theirs| clash_of_large(theirs, &batch).is_some());
+            let large = large || batch.reads.iter().any(|r| holds.against_references(txn, r).is_some());
+            assert_eq!(large, clash, "{batch:?} among {prepared:?}");
             hits += usize::from(clash);
             for n in 0..26 {
                 let key = key(n);

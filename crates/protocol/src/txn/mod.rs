@@ -49,6 +49,7 @@
 //! Certification of a span read is conservative: a version of a key in the span counts even if the reader's filter would
 //! have skipped it.
 
+mod ahead;
 mod certify;
 pub(crate) mod codec;
 mod command;
@@ -62,11 +63,13 @@ mod lock_mode;
 mod lock_sessions;
 mod lock_shown;
 mod locks;
+mod meeting;
 mod memory;
 mod range;
 mod runs;
 pub(crate) mod staging;
 mod state_codec;
+mod unfolding;
 mod versions;
 
 pub use certify::{Cause, Refusal, by_index};

@@ -1,14 +1,13 @@
 //! The state machine of one range: what its log has made of it.
 
-use super::certify::certify;
+use super::certify::{certify, certify_whole};
 use super::holds::Holds;
 use super::lent::{LentWrites, certify_lent};
 use super::memory::Memory;
-use super::staging::Stagings;
+use super::staging::{Stagings, UsedUp};
 use super::versions::INDEX_BYTES;
 use super::{Apart, Batch, Cause, Command, Part, RangeId, Refusal, Span, TxnId, VersionStore};
 use clock::Timestamp;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -41,8 +40,10 @@ pub enum Outcome {
 pub struct Prepared {
     /// The prepare's timestamp.
     pub at: Timestamp,
-    /// What it will write, and what it relies on.
+    /// What it will write, and what it relies on. Its `until` stands beside it.
     pub batch: Arc<Batch>,
+    /// As [`Batch::until`].
+    pub until: Option<Timestamp>,
     /// Every range that has a part.
     pub participants: Vec<RangeId>,
 }
@@ -245,6 +246,10 @@ impl Range {
     pub fn staged_bytes(&self) -> u64 {
         self.stagings.bytes()
     }
+    /// What it takes in memory, about, of all but one transaction ([`Part::memory_bytes`]).
+    pub fn staged_memory_bytes(&self, without: TxnId) -> u64 {
+        self.stagings.memory_bytes(without)
+    }
     /// Whether some part of a transaction is here.
     pub fn stages(&self, txn: TxnId) -> bool {
         self.stagings.knows(txn)
@@ -277,10 +282,22 @@ impl Range {
         versions: &V,
     ) -> Result<Verdict, V::Error> {
         self.advance(at);
+        let verdict = self.act(at, command, versions)?;
+        if !matches!(command, Command::Stage { .. }) {
+            self.stagings.look_ahead(versions)?;
+        }
+        Ok(verdict)
+    }
+
+    fn act<V: VersionStore>(&mut self, at: Timestamp, command: &Command, versions: &V) -> Result<Verdict, V::Error> {
         match command {
             Command::Commit(batch) => self.commit(at, batch, versions),
             Command::Prepare { batch, participants } => self.prepare(at, batch, participants, versions),
-            Command::Stage { part, quota } => Ok(self.stage(part, *quota)),
+            Command::Stage { part, quota } => {
+                let verdict = self.stage(part, *quota);
+                self.stagings.look_at(part.txn, versions)?;
+                Ok(verdict)
+            }
             Command::Fence { txn, until } => Ok(self.fence(*txn, *until)),
             Command::Outcome { txn, commit, until } => self.outcome(*txn, *commit, *until, versions),
             Command::Forget { txns } => {
@@ -364,7 +381,7 @@ impl Range {
     /// Certification failed: of what may come again it is remembered, and nobody comes for its parts.
     fn refuse(&mut self, batch: &Batch, refusal: Refusal) -> Verdict {
         if self.version >= VERSION_DROPS_PARTS {
-            self.stagings.remove(batch.txn);
+            self.stagings.drop_all_of(batch.txn);
         }
         if batch.until.is_some() {
             self.memory.remember(batch.txn, Outcome::Aborted, batch.until, Vec::new());
@@ -385,33 +402,48 @@ impl Range {
         Verdict::Refused(Refusal::bare(cause))
     }
 
-    /// The batch with its reads and writes: where they were staged, those parts are used up.
-    fn whole<'a>(&mut self, batch: &'a Batch) -> Result<Cow<'a, Batch>, Refusal> {
-        let Some(staged) = &batch.staged else { return Ok(Cow::Borrowed(batch)) };
-        let found = self.stagings.batch(batch.txn, staged).cloned();
-        self.stagings.remove(batch.txn);
-        let Some(found) = found else { return Err(Refusal::bare(Cause::Unstaged)) };
-        let mut whole = Arc::unwrap_or_clone(found);
-        whole.until = batch.until;
-        // The parts' bytes are one piece of memory: no value keeps it.
-        for write in &mut whole.writes {
-            write.value = write.value.as_ref().map(|value| bytes::Bytes::copy_from_slice(value));
-        }
-        Ok(Cow::Owned(whole))
+    /// Certifies a batch: where its reads and writes were staged those, which are used up.
+    fn certified<V: VersionStore>(
+        &mut self,
+        batch: &Batch,
+        versions: &V,
+    ) -> Result<Result<Option<Arc<Batch>>, Refusal>, V::Error> {
+        let Some(staged) = &batch.staged else { return Ok(certify(self, batch, versions)?.map(|()| None)) };
+        let Some(UsedUp { whole, ahead }) = self.stagings.use_up(batch.txn, staged) else {
+            return Ok(Err(Refusal::bare(Cause::Unstaged)));
+        };
+        Ok(certify_whole(self, &whole, ahead, versions)?.map(|()| Some(whole.batch)))
+    }
+
+    /// Looks at some of what is staged and was not looked at yet (`ahead`): that is no part of the state. `false`: there was nothing.
+    ///
+    /// # Errors
+    /// The version store failed.
+    pub fn look_ahead<V: VersionStore>(&mut self, versions: &V) -> Result<bool, V::Error> {
+        self.stagings.look_ahead(versions)
+    }
+
+    /// What was written since parts of transactions were looked at is forgotten: for tests, which break a rule by it.
+    #[doc(hidden)]
+    pub fn overlook(&mut self) {
+        self.stagings.overlook();
     }
 
     fn commit<V: VersionStore>(&mut self, at: Timestamp, batch: &Batch, versions: &V) -> Result<Verdict, V::Error> {
         if let Some(known) = self.repeated(batch) {
             return Ok(known);
         }
-        let batch = match self.whole(batch) {
-            Ok(whole) => whole,
+        match self.certified(batch, versions)? {
+            Ok(None) => {
+                versions.write(&batch.writes, at, at)?;
+                self.stagings.note(&batch.writes, None, at);
+            }
+            Ok(Some(whole)) => {
+                versions.write_whole(&whole, at, at)?;
+                self.stagings.note(&whole.writes, Some(&whole), at);
+            }
             Err(refusal) => return Ok(self.refuse(batch, refusal)),
-        };
-        if let Err(refusal) = certify(self, &batch, versions)? {
-            return Ok(self.refuse(&batch, refusal));
         }
-        versions.write(&batch.writes, at, at)?;
         if batch.until.is_some() {
             self.memory.remember(batch.txn, Outcome::Committed(at), batch.until, Vec::new());
         }
@@ -433,14 +465,12 @@ impl Range {
         if self.standing(batch.txn) != Standing::Unknown {
             return Ok(Verdict::Refused(Refusal::bare(Cause::Fenced)));
         }
-        let batch = match self.whole(batch) {
-            Ok(whole) => whole,
+        let whole = match self.certified(batch, versions)? {
+            Ok(Some(whole)) => whole,
+            Ok(None) => Arc::new(Batch { until: None, ..batch.clone() }),
             Err(refusal) => return Ok(self.refuse(batch, refusal)),
         };
-        if let Err(refusal) = certify(self, &batch, versions)? {
-            return Ok(self.refuse(&batch, refusal));
-        }
-        self.hold(Prepared { at, batch: Arc::new(batch.into_owned()), participants: participants.to_vec() });
+        self.hold(Prepared { at, batch: whole, until: batch.until, participants: participants.to_vec() });
         Ok(Verdict::Prepared)
     }
 
@@ -468,7 +498,7 @@ impl Range {
     /// A late fence need not be remembered: a prepare that comes after it comes too late by itself. One that is so late that outcomes of its time
     /// are forgotten knows nothing: the transaction may have been committed, and everybody told.
     fn fence(&mut self, txn: TxnId, until: Option<Timestamp>) -> Verdict {
-        self.stagings.remove(txn);
+        self.stagings.drop_all_of(txn);
         match self.standing(txn) {
             Standing::Unknown if until.is_some_and(|until| until <= self.memory.swept) => Verdict::Forgotten,
             Standing::Unknown => {
@@ -496,7 +526,7 @@ impl Range {
             });
         };
         let Some(commit) = commit else {
-            self.memory.remember(txn, Outcome::Aborted, prepared.batch.until, Vec::new());
+            self.memory.remember(txn, Outcome::Aborted, prepared.until, Vec::new());
             return Ok(Verdict::Aborted);
         };
         assert!(
@@ -510,9 +540,10 @@ impl Range {
             "invariant 6: the outcome of {txn} at {} must come above {commit}",
             self.applied
         );
-        versions.write(&prepared.batch.writes, commit, prepared.at)?;
-        let Prepared { batch, participants, .. } = prepared;
-        self.memory.remember(txn, Outcome::Committed(commit), batch.until, participants);
+        versions.write_whole(&prepared.batch, commit, prepared.at)?;
+        self.stagings.note(&prepared.batch.writes, Some(&prepared.batch), commit);
+        let Prepared { until, participants, .. } = prepared;
+        self.memory.remember(txn, Outcome::Committed(commit), until, participants);
         self.count_commit();
         Ok(Verdict::Applied(commit))
     }

@@ -5,7 +5,7 @@
 //! owner wants.
 //!
 //! # Idea
-//! The batch, as bytes, is cut; each part is a command of the range's log ([`super::Command::Stage`]). When all are there the range puts them together. Commit
+//! The batch, as bytes, is cut; each part is a command of the range's log ([`super::Command::Stage`]). The range reads them as they come (`unfolding`). Commit
 //! and prepare then say which parts they mean ([`Staged`]) in place of reads and writes, and are certified like any other.
 //!
 //! # Invariants
@@ -14,9 +14,12 @@
 //! 3. Parts go with the command that names them, with a fence, with a split that takes some of their keys away, and when a record above their
 //!    `until` is applied: whoever sent them may be dead. All that is a function of the log.
 //! 4. What is staged in a range, or announced to be, is at most the quota that the leader said with each part.
+//! 5. A part is as much work as it is large, and as those are that wait for it: who sends keeps these few.
 
+use super::ahead::{Ahead, LOOKS_BESIDE_MAX, LOOKS_MAX, PART_WRITES};
 use super::codec::{read_batch, write_batch};
-use super::{Batch, Cause, Span, TxnId};
+use super::unfolding::{Unfolding, WRITE_BYTES_MIN, Whole, announced, span_apart};
+use super::{Batch, Cause, Span, TxnId, VersionStore, Write};
 use crate::wire::{Reader, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -52,15 +55,20 @@ pub struct Part {
 }
 
 impl Batch {
-    /// Cuts it into parts of so many bytes at most.
+    /// Cuts it into parts of so many bytes at most, and of about so many writes as a step should have.
     pub fn to_parts(&self, part_bytes: usize) -> (Staged, Vec<Bytes>) {
-        let mut bytes = Vec::new();
+        let entries =
+            self.writes.iter().map(|write| write.key.len() + write.value.as_ref().map_or(0, Bytes::len) + ENTRY_BYTES);
+        // Growing it would copy it several times over.
+        let mut bytes = Vec::with_capacity(entries.sum());
         write_batch(&mut Writer(&mut bytes), self);
         let checksum = crc32fast::hash(&bytes);
         let rest = Bytes::from(bytes);
-        let starts = (0..rest.len()).step_by(part_bytes.max(1));
+        let steps = self.writes.len().div_ceil(PART_WRITES).max(1);
+        let part_bytes = part_bytes.min(rest.len().div_ceil(steps)).max(1);
+        let starts = (0..rest.len()).step_by(part_bytes);
         let parts: Vec<Bytes> =
-            starts.map(|from| rest.slice(from..rest.len().min(from.saturating_add(part_bytes.max(1))))).collect();
+            starts.map(|from| rest.slice(from..rest.len().min(from.saturating_add(part_bytes)))).collect();
         let staged = Staged { parts: parts.len() as u32, bytes: rest.len() as u64, checksum, span: self.extent() };
         (staged, parts)
     }
@@ -85,13 +93,71 @@ impl Batch {
     }
 }
 
+/// What a write takes in a record beside key and value, about, bytes.
+const ENTRY_BYTES: usize = 16;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Staging {
     whole: Staged,
     until: Timestamp,
-    parts: BTreeMap<u32, Bytes>,
-    /// All parts, put together; then they themselves are gone.
-    batch: Option<Arc<Batch>>,
+    came: Came,
+    ahead: Ahead,
+}
+
+/// What came of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Came {
+    Some {
+        /// What the first parts say.
+        read: Box<Unfolding>,
+        /// Parts that one is missing before.
+        apart: BTreeMap<u32, Bytes>,
+    },
+    All(Whole),
+}
+
+impl Staging {
+    fn is_behind(&self) -> bool {
+        self.ahead.is_behind(self.came.writes())
+    }
+}
+
+/// What so many bytes take that are so many writes.
+fn memory_bytes(bytes: u64, writes: u64) -> u64 {
+    bytes.saturating_add(writes.saturating_mul(size_of::<Write>() as u64))
+}
+
+impl Part {
+    /// What all that it is a part of will take in memory, about, as far as it says so: the first part says how many writes there are.
+    pub fn memory_bytes(&self) -> u64 {
+        let writes = if self.number == 0 { announced(&self.bytes) } else { None };
+        // There cannot be more.
+        memory_bytes(self.whole.bytes, writes.unwrap_or(0).min(self.whole.bytes / WRITE_BYTES_MIN))
+    }
+}
+
+impl Came {
+    /// How many writes there are, or will be, as far as that is known.
+    fn count(&self) -> u64 {
+        match self {
+            Came::Some { read, .. } => read.count(),
+            Came::All(all) => all.batch.writes.len() as u64,
+        }
+    }
+
+    /// The writes that were read, from the first one on.
+    fn writes(&self) -> &[Write] {
+        match self {
+            Came::Some { read, .. } => read.writes(),
+            Came::All(all) => &all.batch.writes,
+        }
+    }
+}
+
+/// What was staged, and what is known of it.
+pub(super) struct UsedUp {
+    pub whole: Whole,
+    pub ahead: Ahead,
 }
 
 /// See the module.
@@ -115,7 +181,10 @@ impl Stagings {
     }
 
     pub fn has(&self, part: &Part) -> bool {
-        self.by_txn.get(&part.txn).is_some_and(|known| known.batch.is_some() || known.parts.contains_key(&part.number))
+        self.by_txn.get(&part.txn).is_some_and(|known| match &known.came {
+            Came::All(_) => true,
+            Came::Some { read, apart } => part.number < read.parts() || apart.contains_key(&part.number),
+        })
     }
 
     /// A part comes.
@@ -129,20 +198,23 @@ impl Stagings {
                 return Err(Cause::Crowded { bytes: whole.bytes, staged: self.bytes, quota });
             }
             self.bytes += whole.bytes;
-            let fresh = Staging { whole: whole.clone(), until: *until, parts: BTreeMap::new(), batch: None };
-            self.by_txn.insert(*txn, fresh);
+            let came = Came::Some { read: Box::default(), apart: BTreeMap::new() };
+            self.by_txn.insert(*txn, Staging { whole: whole.clone(), until: *until, came, ahead: Ahead::default() });
         }
         let Some(known) = self.by_txn.get_mut(txn) else { return Ok(()) };
         known.until = known.until.max(*until);
-        if known.batch.is_some() {
+        let Came::Some { read, apart } = &mut known.came else { return Ok(()) };
+        if *number >= read.parts() {
+            apart.insert(*number, bytes.clone());
+        }
+        while let Some(next) = apart.remove(&read.parts()) {
+            read.take(&next, whole);
+        }
+        if read.parts() < whole.parts {
             return Ok(());
         }
-        known.parts.insert(*number, bytes.clone());
-        if known.parts.len() < whole.parts as usize {
-            return Ok(());
-        }
-        match joined(*txn, whole, std::mem::take(&mut known.parts)) {
-            Some(batch) => known.batch = Some(Arc::new(batch)),
+        match std::mem::take(&mut **read).finish(*txn, whole) {
+            Some(all) => known.came = Came::All(all),
             None => {
                 self.remove(*txn);
                 return Err(Cause::Unstaged);
@@ -153,13 +225,61 @@ impl Stagings {
 
     /// The batch whose parts those are, if they are all here.
     pub fn batch(&self, txn: TxnId, whole: &Staged) -> Option<&Arc<Batch>> {
-        self.by_txn.get(&txn).filter(|known| known.whole == *whole)?.batch.as_ref()
+        match &self.by_txn.get(&txn).filter(|known| known.whole == *whole)?.came {
+            Came::All(all) => Some(&all.batch),
+            Came::Some { .. } => None,
+        }
     }
 
-    pub fn remove(&mut self, txn: TxnId) -> Option<Arc<Batch>> {
+    /// What came of a transaction is used up; the batch, if those are its parts and all were here.
+    pub fn use_up(&mut self, txn: TxnId, whole: &Staged) -> Option<UsedUp> {
+        let Staging { came, ahead, .. } = self.remove(txn).filter(|gone| gone.whole == *whole)?;
+        match came {
+            Came::All(whole) => Some(UsedUp { whole, ahead }),
+            Came::Some { .. } => None,
+        }
+    }
+
+    /// A part of a transaction was applied: some of its writes are looked at.
+    pub fn look_at<V: VersionStore>(&mut self, txn: TxnId, versions: &V) -> Result<(), V::Error> {
+        let Some(Staging { came, ahead, .. }) = self.by_txn.get_mut(&txn) else { return Ok(()) };
+        ahead.look(came.writes(), versions, &mut { LOOKS_MAX })
+    }
+
+    /// Some of what was not looked at is. `false`: there was nothing.
+    pub fn look_ahead<V: VersionStore>(&mut self, versions: &V) -> Result<bool, V::Error> {
+        let mut looks = LOOKS_BESIDE_MAX;
+        for Staging { came, ahead, .. } in self.by_txn.values_mut().filter(|staging| staging.is_behind()) {
+            ahead.look(came.writes(), versions, &mut looks)?;
+        }
+        Ok(looks < LOOKS_BESIDE_MAX)
+    }
+
+    /// The range writes something, `whole` where it can be kept.
+    pub fn note(&mut self, written: &[Write], whole: Option<&Arc<Batch>>, at: Timestamp) {
+        self.by_txn.values_mut().for_each(|Staging { came, ahead, .. }| ahead.note(came.writes(), written, whole, at));
+    }
+
+    /// About what all but one take in memory.
+    pub fn memory_bytes(&self, without: TxnId) -> u64 {
+        let others = self.by_txn.iter().filter(|(txn, _)| **txn != without);
+        others.map(|(_, staging)| memory_bytes(staging.whole.bytes, staging.came.count())).sum()
+    }
+
+    /// See [`super::Range::overlook`].
+    pub fn overlook(&mut self) {
+        self.by_txn.values_mut().for_each(|staging| staging.ahead.overlook());
+    }
+
+    fn remove(&mut self, txn: TxnId) -> Option<Staging> {
         let gone = self.by_txn.remove(&txn)?;
         self.bytes -= gone.whole.bytes;
-        gone.batch
+        Some(gone)
+    }
+
+    /// It is given up.
+    pub fn drop_all_of(&mut self, txn: TxnId) {
+        self.remove(txn);
     }
 
     /// A record at `at` is applied.
@@ -185,16 +305,17 @@ impl Stagings {
 
     pub fn write(&self, w: &mut Writer<'_>) {
         w.number(self.by_txn.len() as u64);
-        for (txn, Staging { whole, until, parts, batch }) in &self.by_txn {
+        for (txn, Staging { whole, until, came, .. }) in &self.by_txn {
             super::codec::write_txn(w, *txn);
             w.time(*until);
             write_staged(w, whole);
-            w.byte(u8::from(batch.is_some()));
-            match batch {
-                Some(batch) => write_batch(w, batch),
-                None => {
-                    w.number(parts.len() as u64);
-                    for (number, bytes) in parts {
+            w.byte(u8::from(matches!(came, Came::All(_))));
+            match came {
+                Came::All(all) => write_batch(w, &all.batch),
+                Came::Some { read, apart } => {
+                    w.number(u64::from(read.parts()) + apart.len() as u64);
+                    read.write(w);
+                    for (number, bytes) in apart {
                         w.number(u64::from(*number));
                         w.bytes(bytes);
                     }
@@ -209,36 +330,28 @@ impl Stagings {
             let txn = super::codec::read_txn(r)?;
             let until = r.time("end of the time for parts")?;
             let whole = read_staged(r)?;
-            let (mut parts, mut batch) = (BTreeMap::new(), None);
-            match r.byte("whether all parts are there")? {
+            let came = match r.byte("whether all parts are there")? {
                 0 => {
+                    let (mut read, mut apart) = (Box::<Unfolding>::default(), BTreeMap::new());
                     for _ in 0..r.count("parts")? {
                         let number = r.number("number of a part")?;
                         let number =
                             u32::try_from(number).map_err(|_| super::DecodeError::Damaged("number of a part"))?;
-                        parts.insert(number, r.bytes("part")?);
+                        // A copy: else it keeps the whole state in memory.
+                        apart.insert(number, Bytes::copy_from_slice(&r.bytes("part")?));
                     }
+                    while let Some(next) = apart.remove(&read.parts()) {
+                        read.take(&next, &whole);
+                    }
+                    Came::Some { read, apart }
                 }
-                _ => batch = Some(Arc::new(read_batch(r)?)),
-            }
+                _ => Came::All(Whole::of(read_batch(r)?)),
+            };
             all.bytes = all.bytes.saturating_add(whole.bytes);
-            all.by_txn.insert(txn, Staging { whole, until, parts, batch });
+            all.by_txn.insert(txn, Staging { whole, until, came, ahead: Ahead::default() });
         }
         Ok(all)
     }
-}
-
-/// The batch of these parts; `None`: they are not what they should be.
-fn joined(txn: TxnId, whole: &Staged, parts: BTreeMap<u32, Bytes>) -> Option<Batch> {
-    let all: Vec<&[u8]> = parts.values().map(|part| &part[..]).collect();
-    let bytes = all.concat();
-    drop(parts);
-    if (bytes.len() as u64, crc32fast::hash(&bytes)) != (whole.bytes, whole.checksum) {
-        return None;
-    }
-    let mut r = Reader(bytes.into());
-    let batch = read_batch(&mut r).ok()?;
-    (r.end("end").is_ok() && batch.txn == txn).then_some(batch)
 }
 
 pub(crate) fn write_staged(w: &mut Writer<'_>, staged: &Staged) {
@@ -255,7 +368,8 @@ pub(crate) fn read_staged(r: &mut Reader) -> Result<Staged, crate::wire::Short> 
         parts: number(r, "parts")?,
         bytes: r.number("staged bytes")?,
         checksum: number(r, "checksum")?,
-        span: Span { start: r.bytes("staged start")?, end: r.bytes("staged end")? },
+        // Apart: else it keeps the first part in memory, or a whole state.
+        span: span_apart(Span { start: r.bytes("staged start")?, end: r.bytes("staged end")? }),
     })
 }
 

@@ -3,7 +3,8 @@
 
 use super::codec::{read_batch, read_index, read_ranges, read_txn, write_batch, write_ranges, write_txn};
 use super::staging::Stagings;
-use super::{Batch, DecodeError, FIRST_VERSION, Outcome, Prepared, Range, RangeId, Span};
+use super::unfolding::span_apart;
+use super::{DecodeError, FIRST_VERSION, Outcome, Prepared, Range, RangeId, Span};
 use crate::wire::{Reader, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -44,7 +45,8 @@ fn read_until(r: &mut Reader) -> Result<Option<Timestamp>, DecodeError> {
 impl Range {
     /// The state as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        // What is staged is most of it, where something is: growing would copy it.
+        let mut out = Vec::with_capacity(usize::try_from(self.stagings.bytes()).unwrap_or(0));
         let mut w = Writer(&mut out);
         let raised = self.version > FIRST_VERSION;
         w.byte(if raised { VERSION } else { VERSION_UNRAISED });
@@ -62,7 +64,7 @@ impl Range {
         w.number(self.prepared().len() as u64);
         for prepared in self.prepared().values() {
             w.time(prepared.at);
-            write_until(&mut w, prepared.batch.until);
+            write_until(&mut w, prepared.until);
             write_ranges(&mut w, &prepared.participants);
             write_batch(&mut w, &prepared.batch);
         }
@@ -108,7 +110,8 @@ impl Range {
             return Err(DecodeError::Version(version));
         }
         let id = RangeId(r.fixed("range")?);
-        let span = Span { start: r.bytes("range start")?, end: r.bytes("range end")? };
+        // Nothing here is a slice of the bytes: they may be all that a store knows.
+        let span = span_apart(Span { start: r.bytes("range start")?, end: r.bytes("range end")? });
         let mut range = Range::new(id, span);
         range.applied = r.time("applied")?;
         range.collected = r.time("collected")?;
@@ -125,8 +128,8 @@ impl Range {
             let at = r.time("prepare timestamp")?;
             let until = if version >= VERSION_WITHOUT_RIGHT { read_until(&mut r)? } else { None };
             let participants = read_ranges(&mut r)?;
-            let batch = Arc::new(Batch { until, ..read_batch(&mut r)? });
-            range.hold(Prepared { at, batch, participants });
+            let batch = Arc::new(read_batch(&mut r)?.apart());
+            range.hold(Prepared { at, batch, until, participants });
         }
         if version >= VERSION_WITHOUT_RIGHT {
             range.memory.swept = r.time("swept")?;

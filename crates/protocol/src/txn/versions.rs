@@ -1,6 +1,7 @@
 use super::Span;
 use bytes::Bytes;
 use clock::Timestamp;
+use std::sync::Arc;
 
 /// Bytes of a key that name its index.
 pub const INDEX_BYTES: usize = 4;
@@ -53,4 +54,12 @@ pub trait VersionStore {
     /// # Errors
     /// The store failed.
     fn write(&self, writes: &[super::Write], at: Timestamp, local: Timestamp) -> Result<(), Self::Error>;
+
+    /// As [`VersionStore::write`] of all writes of a batch, which whoever writes many may keep and see to afterwards; they are seen at once.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn write_whole(&self, batch: &Arc<super::Batch>, at: Timestamp, local: Timestamp) -> Result<(), Self::Error> {
+        self.write(&batch.writes, at, local)
+    }
 }

@@ -36,6 +36,8 @@ mod info;
 mod journal;
 mod open;
 mod peers;
+mod placing;
+mod reading;
 mod replicas;
 mod roster;
 mod session_lock;
@@ -103,6 +105,10 @@ pub(crate) struct Inner<E> {
     pub full: AtomicBool,
     /// Somebody waits for a flush.
     pub flush: AtomicBool,
+    /// Who puts large commits in their places.
+    pub placing: placing::Handle,
+    /// What is read for other nodes.
+    pub reading: reading::Queue,
     /// What it leads goes to others; then it stops.
     pub leaving: AtomicBool,
     pub stopping: AtomicBool,
@@ -141,7 +147,7 @@ impl<E: Engine> Inner<E> {
 
     /// What a member wants done; `true` if records wait.
     pub fn see_to(&self, out: Outputs) -> bool {
-        let Outputs { records, messages, wakers, timer, flush, clock_changes, .. } = out;
+        let Outputs { records, messages, wakers, timer, flush, place, reads, clock_changes, .. } = out;
         self.clock.log_changes(&clock_changes);
         let (ready, waiting) = self.journal.take(records, messages);
         self.send(ready);
@@ -152,6 +158,10 @@ impl<E: Engine> Inner<E> {
         if flush {
             self.flush.store(true, SeqCst);
         }
+        if place {
+            self.placing.call();
+        }
+        self.reading.add(reads);
         waiting
     }
 
@@ -250,8 +260,8 @@ impl<E: Engine> Shell for Inner<E> {
     fn failed(&self) -> Option<String> {
         self.broken.lock().clone()
     }
-    fn is_crowded(&self) -> bool {
-        let crowded = self.crowded.load(SeqCst) || self.member.is_overlay_full();
+    fn is_crowded(&self, large: bool) -> bool {
+        let crowded = self.crowded.load(SeqCst) || self.member.is_overlay_full(large);
         crowded && self.broken.lock().is_none()
     }
 }

@@ -4,7 +4,7 @@ use super::control::{Reply, Request};
 use super::founding::Founder;
 use super::identity::Membership;
 use super::journal::{self, Journal};
-use super::{ClusterNode, Inner, beat, class, info, roster, space};
+use super::{ClusterNode, Inner, beat, class, info, placing, reading, roster, space};
 use crate::kv::info::FULL;
 use crate::kv::{NodeClock, Room, Shell, disk_log};
 use crate::memory::Memory;
@@ -87,6 +87,8 @@ impl<E: Engine> ClusterNode<E> {
             crowded: AtomicBool::new(false),
             full: AtomicBool::new(false),
             flush: AtomicBool::new(true),
+            placing: placing::Handle::default(),
+            reading: reading::Queue::default(),
             leaving: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             answer: OnceLock::new(),
@@ -113,6 +115,10 @@ impl<E: Engine> ClusterNode<E> {
         };
         spawn("ticks", |inner| beat::run(inner))?;
         spawn("log", |inner| journal::run(inner))?;
+        spawn("placing", |inner| placing::run(inner))?;
+        for _ in 0..reading::READERS {
+            spawn("reading", |inner| reading::run(inner))?;
+        }
         spawn("maintenance", |inner| space::run(inner))?;
         spawn("charter", roster::run)?;
         Ok(Arc::new(ClusterNode { inner, threads: Mutex::new(threads) }))

@@ -215,7 +215,11 @@ fn copied(rows: usize, among: bool) -> u64 {
 
 #[test]
 fn a_copy_of_rows_in_order_pays_for_none_of_them() {
-    assert_eq!(copied(1_000, false), copied(20_000, false));
+    let few = copied(1_000, false);
+    assert_eq!(few, copied(8_000, false));
+    // More than goes as one entry of a log goes in parts before its commit (decision 234): two round trips more.
+    let parts = copied(20_000, false);
+    assert!(parts > few && parts <= few + 20, "{few}, {parts}");
     // The control: where others are in between, what is asked grows.
     assert!(copied(20_000, true) > copied(1_000, true) + 100);
 }

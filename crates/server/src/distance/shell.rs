@@ -72,7 +72,7 @@ impl Shell for Place {
     fn log(&self) -> &dyn RecordLog {
         &self.log
     }
-    fn is_crowded(&self) -> bool {
+    fn is_crowded(&self, _large: bool) -> bool {
         false
     }
 }

@@ -130,8 +130,8 @@ pub(crate) trait Shell: Send + Sync + 'static {
     /// Makes room in the log for a record of so many bytes that is about to be written here, before others wait behind it. Not in a cluster: there a
     /// large transaction is written in parts, by whoever leads its ranges, and this node's log may see none of them.
     fn make_room(&self, _bytes: usize) {}
-    /// Whether the versions in memory outgrow what the engine takes, so that commits wait. Not where nothing is written any more.
-    fn is_crowded(&self) -> bool;
+    /// Whether the versions in memory outgrow what the engine takes, so that commits wait. Not where nothing is written any more. What a large transaction brought counts for the next `large` one only.
+    fn is_crowded(&self, large: bool) -> bool;
 }
 
 /// A shell's clock, read where somebody asks.

@@ -27,7 +27,7 @@ const PROMISED_BYTES: usize = 64 << 10;
 const MERGE_TRIES: usize = 1000;
 /// The end of a table is taken whatever the disk holds, up to this size: it frees space, and needs little.
 const ENDING_BYTES_MAX: usize = 64 << 10;
-/// Who commits so much puts what large commits left in its place.
+/// Who commits so much puts what large commits left in its place, and waits until the engine has what they brought.
 const LARGE_BYTES: usize = 128 << 10;
 /// And for its client at every so many of these looks.
 const LOOKS_PER_PROBE: u32 = 10;
@@ -179,7 +179,7 @@ impl<S: Shell> KvTransaction<S> {
                 () => return Err(KvError::DiskFull),
             }
         }
-        while !full && self.inner.is_crowded() {
+        while !full && self.inner.is_crowded(bytes >= LARGE_BYTES) {
             if let Some(why) = self.stop(false) {
                 return Err(why);
             }

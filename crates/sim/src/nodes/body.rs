@@ -22,6 +22,8 @@ const FLUSH_TICKS: u64 = 15;
 /// It looks every so many ticks what of the past may go, which is kept for so long, microseconds.
 const COLLECT_TICKS: u64 = 7;
 const KEPT_US: u64 = 7_000_000;
+/// Writes of large commits that find their places at a tick: some are left for the next freeze.
+const PLACED_PER_TICK: usize = 2;
 /// The timer of what rule 1 holds back; those of sessions are above it.
 const DUE: u64 = 0;
 /// The timer of a flush that somebody waits for, and how long it takes to begin, nanoseconds.
@@ -148,6 +150,9 @@ impl Body {
             Input::Tick => {
                 self.ticks += 1;
                 self.tell(place, Told::Tick)?;
+                if self.member.versions().place(PLACED_PER_TICK) {
+                    place.probes.hit("large commit not in its place yet");
+                }
                 for (range, term) in std::mem::take(&mut self.handovers) {
                     system.chronicle.released(range, term);
                 }
@@ -244,6 +249,10 @@ impl Body {
             self.due = Some(due);
             let wait_ns = (due.physical_us() * 1000).saturating_sub(place.now.interval.earliest_ns);
             place.act(Act::After(wait_ns.clamp(1_000, 500_000_000) + 1_000, DUE));
+        }
+        for read in out.reads {
+            let out = self.member.read(&place.now, read).map_err(|e| Failure(format!("read: {e}")))?;
+            self.see_to(place, out)?;
         }
         Ok(())
     }

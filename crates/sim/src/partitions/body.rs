@@ -318,22 +318,28 @@ impl Partition {
     }
 
     fn see_to(&mut self, place: &mut Place<'_, Talk>, out: Outputs, snapshot: Timestamp) -> Result<(), Failure> {
-        self.waiting.extend(out.records);
+        // All of it: what is left out here is never done. (Large commits find their places when a layer is closed, clocks and handovers are other worlds' matter.)
+        let Outputs { records, messages, wakers, timer, flush, reads, place: _, clock_changes: _, handovers: _ } = out;
+        self.waiting.extend(records);
         self.append(place)?;
-        for Outgoing { message, after } in out.messages {
+        for Outgoing { message, after } in messages {
             match after.filter(|after| *after > self.durable) {
                 Some(after) => self.held.push((after, snapshot, message)),
                 None => send(place, &message, snapshot),
             }
         }
-        out.wakers.into_iter().for_each(Waker::wake);
-        if out.flush {
+        wakers.into_iter().for_each(Waker::wake);
+        if flush {
             self.flush(place)?;
         }
-        if let Some(due) = out.timer.filter(|due| self.due.is_none_or(|known| *due < known)) {
+        if let Some(due) = timer.filter(|due| self.due.is_none_or(|known| *due < known)) {
             self.due = Some(due);
             let wait_ns = (due.physical_us() * 1_000).saturating_sub(place.now.interval.earliest_ns);
             place.act(Act::After(wait_ns + 1_000, DUE));
+        }
+        for read in reads {
+            let out = self.member.read(&place.now, read).map_err(|e| Failure(format!("read: {e}")))?;
+            self.see_to(place, out, snapshot)?;
         }
         Ok(())
     }

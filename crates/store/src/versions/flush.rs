@@ -300,6 +300,7 @@ impl<E: Engine> Versions<E> {
             layers.frozen.remove(0);
             layers.retired += 1;
             self.ledger.demand.change(layer.bytes(), (0, 0));
+            self.shown_bytes.fetch_sub(layer.shown_bytes, Ordering::Relaxed);
             if layers.frozen.is_empty() {
                 self.ledger.written_out();
             }

@@ -176,6 +176,8 @@ pub(super) struct Layer {
     pub bytes: usize,
     /// About what the engine's present is given of it.
     pub present_bytes: usize,
+    /// What of `bytes` came of commands that were shown, about.
+    pub shown_bytes: usize,
     /// Greatest timestamp held.
     pub max_ts: Timestamp,
     /// Least timestamp committed in it.
@@ -185,7 +187,15 @@ pub(super) struct Layer {
 impl Default for Layer {
     fn default() -> Self {
         let (map, newest) = Default::default();
-        Layer { map, newest, bytes: 0, present_bytes: 0, max_ts: Timestamp::MIN, min_ts: Timestamp::MAX }
+        Layer {
+            map,
+            newest,
+            bytes: 0,
+            present_bytes: 0,
+            shown_bytes: 0,
+            max_ts: Timestamp::MIN,
+            min_ts: Timestamp::MAX,
+        }
     }
 }
 

@@ -207,6 +207,11 @@ impl<E: Engine> Versions<E> {
         self.wholes.count.load(Ordering::Acquire) > 0
     }
 
+    /// Bytes in layers that came of commands that were shown, about. Until they were applied they stood in memory elsewhere.
+    pub fn shown_bytes(&self) -> usize {
+        self.shown_bytes.load(Ordering::Relaxed)
+    }
+
     /// Whether all of it is in the layer then.
     fn place_slice(&self, whole: &Whole, keys: usize, together: &mut Together) -> bool {
         let thresholds = self.snapshots.thresholds();
@@ -222,7 +227,11 @@ impl<E: Engine> Versions<E> {
             (key, version, base)
         });
         active.insert_all(puts, &thresholds);
-        self.ledger.demand.change(before, active.bytes());
+        let after = active.bytes();
+        let shown_bytes = after.0.saturating_sub(before.0);
+        active.shown_bytes += shown_bytes;
+        self.shown_bytes.fetch_add(shown_bytes, Ordering::Relaxed);
+        self.ledger.demand.change(before, after);
         whole.placed.store(to, Ordering::Relaxed);
         to == whole.writes.count()
     }

@@ -2,7 +2,7 @@
 
 use super::super::commit::COMMIT_US;
 use super::super::lent::Told;
-use super::super::stage::{Divided, record_bytes};
+use super::super::stage::{Divided, fits_an_entry};
 use super::{Op, Reply, Transaction, TxnError};
 use crate::watch::Watch;
 use clock::{Reading, Timestamp};
@@ -82,7 +82,7 @@ impl<E: Engine> Transaction<E> {
             return Err(TxnError::ShuttingDown);
         }
         let limits = core.options.limits;
-        if record_bytes(&batch) <= limits.entry_bytes {
+        if fits_an_entry(&batch, &limits) {
             let parts = core.routes.divide(batch);
             // What is not sent has not happened: better than to find out nothing of what was.
             if let Some(range) = parts.keys().copied().find(|range| core.out_of_reach(*range, false)) {
