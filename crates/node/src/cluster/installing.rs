@@ -210,7 +210,7 @@ impl<E: Engine> Core<E> {
         self.jumps_over(&state);
         match self.shards.get_mut(&range) {
             Some(shard) => shard.restore(state, applied),
-            None => drop(self.shards.insert(range, Shard::new(state, applied))),
+            None => drop(self.shards.insert(range, Box::new(Shard::new(state, applied)))),
         }
         self.learn_own();
         self.count += 1;

@@ -62,7 +62,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 use store::{Engine, Versions};
 use transport::{PARCEL_BYTES_MAX, Parcel, Transport};
@@ -103,6 +103,8 @@ pub(crate) struct Inner<E> {
     pub full: AtomicBool,
     /// Somebody waits for a flush.
     pub flush: AtomicBool,
+    /// The thread for space.
+    pub space: OnceLock<Thread>,
     /// What it leads goes to others; then it stops.
     pub leaving: AtomicBool,
     pub stopping: AtomicBool,
@@ -151,6 +153,9 @@ impl<E: Engine> Inner<E> {
         }
         if flush {
             self.flush.store(true, SeqCst);
+            if let Some(thread) = self.space.get() {
+                thread.unpark();
+            }
         }
         waiting
     }

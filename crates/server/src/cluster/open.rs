@@ -87,6 +87,7 @@ impl<E: Engine> ClusterNode<E> {
             crowded: AtomicBool::new(false),
             full: AtomicBool::new(false),
             flush: AtomicBool::new(true),
+            space: OnceLock::new(),
             leaving: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             answer: OnceLock::new(),
