@@ -34,6 +34,7 @@ mod handover;
 pub mod identity;
 mod info;
 mod journal;
+mod leading;
 mod open;
 mod peers;
 mod replicas;
