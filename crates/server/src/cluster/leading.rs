@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl<E: Engine> Inner<E> {
     /// Sees to it, wherever the range is led.
-    pub(super) fn lead(&self, asked: &Leadership) -> Reply {
+    pub(super) fn hand_lead(&self, asked: &Leadership) -> Reply {
         if self.charter().place(asked.to).is_none() {
             return Reply::No(format!("there is no n{} in this cluster", asked.to));
         }

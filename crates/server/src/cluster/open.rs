@@ -212,7 +212,7 @@ fn answer<E: Engine>(asked: &Weak<Inner<E>>, founder: &Founder, request: &[u8]) 
         },
         Some(Request::Leave(node)) => inner.leave(node),
         Some(Request::Replicas(replacement)) => inner.replace(&replacement),
-        Some(Request::Lead(leadership)) => inner.lead(&leadership),
+        Some(Request::Lead(leadership)) => inner.hand_lead(&leadership),
         Some(Request::Parts(range, keys)) => inner.parts(range, keys),
         Some(Request::Upgrade) => inner.upgrade(),
         _ => return founder.answer(request),
