@@ -71,6 +71,39 @@ fn a_snapshot_that_is_held_too_long_is_given_up() {
     assert_eq!(old.query_one("SELECT 1", &[]).unwrap().get::<_, i32>(0), 1);
 }
 
+/// Who asks for much and reads nothing of it: what is held for him is given up.
+#[test]
+fn a_client_that_does_not_read_holds_no_snapshot_for_ever() {
+    repeat_with("memory::a_client_that_does_not_read_holds_no_snapshot_for_ever");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &["--snapshot-age-max", "300ms"]);
+    let mut other = node.connect();
+    other
+        .batch_execute("CREATE TABLE t AS SELECT g AS id, repeat('x', 1000) AS text FROM generate_series(1, 100000) g")
+        .unwrap();
+    let mut deaf = node.socket();
+    let startup = b"\0\x03\0\0user\0root\0database\0postgres\0\0";
+    deaf.write_all(&(startup.len() as u32 + 4).to_be_bytes()).unwrap();
+    deaf.write_all(startup).unwrap();
+    let query = b"SELECT * FROM t\0";
+    deaf.write_all(b"Q").unwrap();
+    deaf.write_all(&(query.len() as u32 + 4).to_be_bytes()).unwrap();
+    deaf.write_all(query).unwrap();
+    let asked = "SELECT pid FROM pg_stat_activity WHERE query = 'SELECT * FROM t' AND state = 'active'";
+    until("the statement is under way", || (!other.query(asked, &[]).unwrap().is_empty()).then_some(()));
+    until("nobody holds a snapshot for it", || other.query(asked, &[]).unwrap().is_empty().then_some(()));
+    assert_eq!(
+        other
+            .query(
+                "SELECT pid FROM timeball_internal.snapshots WHERE state = 'active' AND pid <> pg_backend_pid()",
+                &[]
+            )
+            .unwrap()
+            .len(),
+        0
+    );
+}
+
 /// 400,000 rows of more than 40 MB, where one statement has 13 MiB and all of them 26 MiB.
 #[test]
 fn what_is_more_than_the_memory_goes_to_temporary_files() {

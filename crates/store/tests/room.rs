@@ -313,6 +313,39 @@ impl World {
     }
 }
 
+/// What ends in a large layer is kept for who reads there only beside what the present needs. It took the last of the disk, and was given up when he went: the layer fitted never again.
+#[test]
+fn a_reader_takes_nothing_of_what_is_promised() {
+    const ROWS: u32 = 8000;
+    // Parts of the past are some 5 MB, the deletions 4: wherever the last part ends, one of these has no room for them.
+    for left in 19..24 {
+        let mut world = World::new(1, false);
+        let key = |n: u32| Bytes::from([&[b'k'; 500][..], &n.to_be_bytes()].concat());
+        let all = |value: Option<Bytes>| (0..ROWS).map(|n| (key(n), value.clone())).collect::<Vec<_>>();
+        world.position = 1;
+        world.versions.apply(Timestamp::from_u64(1), &all(Some(Bytes::from_static(&ZEROES[..4000]))));
+        world.flush();
+        let reader = world.versions.open_snapshot(Timestamp::from_u64(1)).unwrap();
+        world.position = 2;
+        world.versions.apply(Timestamp::from_u64(2), &all(None));
+        world.engine.with(|state| state.others = state.free() - left * MIB);
+        world.freeze();
+        assert_eq!(world.versions.flush(), Err(StoreError::DiskFull));
+        world.versions.give_up_ballast().unwrap();
+        let mut past = Vec::new();
+        for _ in 0..3 {
+            assert_eq!(world.versions.flush_at_last(), Err(StoreError::DiskFull), "somebody reads there");
+            assert!(world.fits(), "{left}: {} are free", world.engine.with(|state| state.free()));
+            past.push(world.engine.with(|state| state.unmerged));
+        }
+        assert!(past.iter().all(|bytes| *bytes == past[0]), "no try takes more: {past:?}");
+        assert!(world.versions.get(&key(7), Timestamp::from_u64(1)).unwrap().is_some());
+        drop(reader);
+        assert!(world.flush_at_last(), "{left}");
+        assert_eq!((world.versions.overlay_bytes(), world.versions.given_up().times), (0, 1));
+    }
+}
+
 #[test]
 fn what_is_in_memory_can_be_written_out() {
     let mut fullest = TOTAL;

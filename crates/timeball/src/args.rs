@@ -21,7 +21,7 @@ timeball sql     a SQL shell for any node
 timeball init    found a cluster of nodes that were started with --join
 timeball node    how a cluster's nodes, ranges and clocks are; a node leaves for good
 timeball cluster put what a newer release brings in force
-timeball range   move a range's replicas to other nodes
+timeball range   move a range's replicas to other nodes, or say which of them leads it
 timeball bench   a workload against any database that speaks the Postgres protocol
 timeball lab     the experiments of the documents behind Timeball, repeated on it
 timeball clock   look at a bounded clock, record it, draw it, improve it

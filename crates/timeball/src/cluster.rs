@@ -2,7 +2,7 @@
 
 use lab::client::{Client, TextRow, Url};
 use lexopt::prelude::*;
-use server::cluster::control::{self, Replacement};
+use server::cluster::control::{self, Leadership, Replacement};
 use std::time::Duration;
 
 pub const HELP_INIT: &str = "\
@@ -32,6 +32,8 @@ timeball range move RANGE [--to N] [--from N] [--host HOST:PORT]
   With --to alone the range has a replica more, with --from alone one less. Asked again it goes on where it stopped.
   A large range is split while it is copied: what comes of it goes along, each with a line of its own; one that has not moved is an error, with the
   command to go on.
+timeball range lead RANGE --to N [--host HOST:PORT]
+  Node --to, which has a replica of a range, leads it from now on: it serves its reads, and orders its writes. Nothing moves it away again but a failure, or you.
   --host HOST:PORT        the --peer-addr of any node (127.0.0.1:26357)
 ";
 
@@ -62,6 +64,7 @@ pub enum ClusterCommand {
     StatusOf { host: String },
     Decommission { node: u32, host: String },
     Move { replacement: Replacement, host: String },
+    Lead { leadership: Leadership, host: String },
     Upgrade { host: String },
 }
 
@@ -106,19 +109,25 @@ pub fn parse_node(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>,
 }
 
 pub fn parse_range(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
-    let (mut moves, mut range, mut to, mut from, mut host) = (false, None, None, None, PEER_ADDR.to_owned());
+    let (mut word, mut range, mut to, mut from, mut host) = (String::new(), None, None, None, PEER_ADDR.to_owned());
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(None),
-            Value(word) if word == "move" && !moves => moves = true,
-            Value(number) if moves && range.is_none() => range = Some(number.parse()?),
+            Value(said) if word.is_empty() && (said == "move" || said == "lead") => word = said.string()?,
+            Value(number) if !word.is_empty() && range.is_none() => range = Some(number.parse()?),
             Long("to") => to = Some(parser.value()?.parse_with(node)?),
-            Long("from") => from = Some(parser.value()?.parse_with(node)?),
+            Long("from") if word != "lead" => from = Some(parser.value()?.parse_with(node)?),
             Long("host") => host = parser.value()?.string()?,
             other => return Err(other.unexpected()),
         }
     }
-    let range = range.ok_or("`timeball range` needs to be told what: `timeball range move RANGE --from N --to N`")?;
+    let range = range.ok_or(
+        "`timeball range` needs to be told what: `timeball range move RANGE --from N --to N`, or `timeball range lead RANGE --to N`",
+    )?;
+    if word == "lead" {
+        let to = to.ok_or("say which node is to lead it (--to)")?;
+        return Ok(Some(ClusterCommand::Lead { leadership: Leadership { range, to, asked_on: false }, host }));
+    }
     if to.is_none() && from.is_none() {
         return Err("say which node gets a replica (--to), or loses one (--from)".into());
     }
@@ -192,6 +201,10 @@ pub fn run(command: &ClusterCommand) -> Result<(), String> {
         }
         ClusterCommand::Upgrade { host } => {
             crate::say(&control::upgrade(host)?);
+            Ok(())
+        }
+        ClusterCommand::Lead { leadership, host } => {
+            crate::say(&control::lead(host, *leadership)?);
             Ok(())
         }
         ClusterCommand::Move { replacement, host } => {

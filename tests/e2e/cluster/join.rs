@@ -73,6 +73,28 @@ fn a_node_joins_and_another_leaves() {
     assert!(seen(&mut nodes.at(fifth).connect(), 5).is_some(), "no number is used twice");
 }
 
+/// An operator says who leads a range, at any node.
+#[test]
+fn a_range_is_led_where_the_operator_says() {
+    repeat_with("cluster::join::a_range_is_led_where_the_operator_says");
+    let scratch = Scratch::new();
+    let nodes = Nodes::found(scratch.path(), 3);
+    nodes.at(0).connect().batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)").unwrap();
+    for (asked, to) in [(0, 2), (2, 3), (0, 3), (1, 1)] {
+        let led = ask(&["range", "lead", "1", "--to", &to.to_string(), "--host", &nodes.peers()[asked]]).unwrap();
+        assert_eq!(led, format!("r1 is led by n{to}\n"));
+        let mut there = nodes.at(to - 1).connect();
+        let leases = "SELECT leader_node_id::int FROM timeball_internal.leases WHERE range_id::int8 = 1 AND lease_until IS NOT NULL";
+        assert_eq!(there.query_one(leases, &[]).unwrap().get::<_, i32>(0), to as i32);
+        assert_eq!(count(&mut there, "t"), 1);
+    }
+    let host = &nodes.peers()[0];
+    let why = |words: &[&str]| ask(&[words, &["--host", host]].concat()).unwrap_err();
+    assert!(why(&["range", "lead", "1", "--to", "9"]).contains("there is no n9"));
+    assert!(why(&["range", "lead", "77", "--to", "2"]).contains("r77 is not known here"));
+    assert!(why(&["range", "lead", "1"]).contains("--to"));
+}
+
 /// A range that is split while a replica of it moves: its halves go along, and say so.
 #[test]
 fn halves_go_along() {

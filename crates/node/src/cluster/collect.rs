@@ -262,7 +262,8 @@ impl<E: Engine> Core<E> {
             return None;
         }
         // Ten thousand ranges are not looked at each time that somebody asks.
-        let later = self.collection.given_tick.is_none_or(|tick| self.ticks.saturating_sub(tick) >= SAY_TICKS);
+        let every = self.look_ticks(SAY_TICKS);
+        let later = self.collection.given_tick.is_none_or(|tick| self.ticks.saturating_sub(tick) >= every);
         let all = self.collection.given_tick.is_some() && self.collection.given == self.collection.wanted;
         if later && !all && !self.has_blank() {
             self.collection.given = self.allowed(oldest);

@@ -52,6 +52,8 @@ pub(crate) fn range_of(group: GroupId) -> RangeId {
     RangeId(group.0)
 }
 
+/// So many ranges are looked at in a tick, at most, on average, by each of those that look at all of them: with ten thousand of them it is every five seconds.
+const RANGES_A_TICK: u64 = 200;
 /// A long commit is forgotten after some of so many short ones.
 const COMMITS_OF_LATE: u64 = 32;
 
@@ -94,7 +96,7 @@ pub(crate) struct Core<E> {
     pub counters: Arc<Counters>,
     pub sabotage: Arc<Sabotage>,
     pub watch: Arc<Watch>,
-    pub shards: BTreeMap<RangeId, Shard>,
+    pub shards: BTreeMap<RangeId, Box<Shard>>,
     pub routes: Routes,
     pub gateway: Gateway,
     pub near: Near,
@@ -506,7 +508,12 @@ impl<E: Engine> Core<E> {
         self.tick_shards(now)
     }
 
+    /// Ticks from one look at all ranges to the next, where `least` would do if there were few.
+    pub fn look_ticks(&self, least: u64) -> u64 {
+        least.max(self.shards.len() as u64 / RANGES_A_TICK)
+    }
+
     pub fn shard(&self, range: RangeId) -> Result<&Shard, StoreError> {
-        self.shards.get(&range).ok_or_else(|| damaged(format!("{range} has no state here")))
+        self.shards.get(&range).map(|shard| &**shard).ok_or_else(|| damaged(format!("{range} has no state here")))
     }
 }

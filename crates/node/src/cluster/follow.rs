@@ -35,7 +35,8 @@ use store::{Engine, StoreError};
 const LAGS_US: u64 = 10_000_000;
 /// So old is what a replica elsewhere has resolved for certain that does not lag, microseconds: what leaders close, and time for word of it.
 const ELSEWHERE_US: u64 = 4_200_000;
-/// Whoever does not doubt his clock looks each so many ticks whether what is resolved here rises.
+/// Whoever does not doubt his clock looks each so many ticks whether what is resolved here rises, or more seldom where there are many ranges. (What he has seen
+/// rise is as old as the closing, however long he did not look.)
 const LOOK_TICKS: u64 = 10;
 
 /// What the replicas here had resolved when that was last asked.
@@ -110,7 +111,7 @@ impl<E: Engine> Core<E> {
 
     /// Looks when the newest rises, while its age says what time it is.
     pub fn tick_resolved(&mut self, now: &Reading) {
-        if self.in_doubt(now) || self.ticks.is_multiple_of(LOOK_TICKS) {
+        if self.in_doubt(now) || self.ticks.is_multiple_of(self.look_ticks(LOOK_TICKS)) {
             self.resolved_here(now);
         }
     }

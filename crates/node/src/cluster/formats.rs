@@ -36,7 +36,7 @@ fn forms_stay_what_they_are() {
     let splitting = State::encode(0xba11, 2, 3, &all[1..]);
     for bytes in [&member, &splitting] {
         let state = State::decode(bytes).expect("its own form");
-        let kept: Vec<Kept<'_>> = state.shards.values().map(Kept::of).collect();
+        let kept: Vec<Kept<'_>> = state.shards.values().map(|shard| Kept::of(shard)).collect();
         assert_eq!(State::encode(state.cluster, state.node, state.incarnation, &kept), bytes);
     }
     let version = |n, value: Option<&'static str>| Version { ts: at(n), value: value.map(Bytes::from) };

@@ -215,7 +215,7 @@ impl<E: Engine> Core<E> {
         self.jumps_over(&state);
         match self.shards.get_mut(&range) {
             Some(shard) => shard.restore(state, applied),
-            None => drop(self.shards.insert(range, Shard::new(state, applied))),
+            None => drop(self.shards.insert(range, Box::new(Shard::new(state, applied)))),
         }
         self.staged.note(range);
         self.learn_own();

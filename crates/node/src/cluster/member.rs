@@ -39,7 +39,7 @@ pub struct Member<E> {
     staged_bytes_max: u64,
 }
 
-/// Who leads all looks again after so many ticks whether he still does: that is a look at each of perhaps ten thousand ranges. (Where some are led elsewhere, one is soon found.)
+/// Who leads all looks again after so many ticks, or more where there are many ranges, whether he still does. (Where some are led elsewhere, one is soon found.)
 const LOOK_TICKS: u64 = 10;
 /// Nodes are numbered up to here: see [`Member::unique_id`].
 pub const NODE_MAX: u32 = 6143;
@@ -173,7 +173,7 @@ impl<E: Engine> Member<E> {
         core.trouble.take().map_or(Ok(()), Err)?;
         let ticks = matches!(input, Input::Tick);
         core.step(now, input)?;
-        if ticks && (self.is_far() || core.ticks.is_multiple_of(LOOK_TICKS)) {
+        if ticks && (self.is_far() || core.ticks.is_multiple_of(core.look_ticks(LOOK_TICKS))) {
             self.far.store(core.is_any_led_elsewhere(), SeqCst);
         }
         self.touched.store(false, SeqCst);
@@ -348,7 +348,7 @@ impl<E: Engine> Member<E> {
     /// Whether the range of a key is led here, under a lease.
     pub fn leads(&self, key: &[u8]) -> bool {
         let core = self.look();
-        let led = |(range, shard): (&RangeId, &super::shard::Shard)| {
+        let led = |(range, shard): (&RangeId, &Box<super::shard::Shard>)| {
             shard.range.span().contains(key) && shard.led.is_some() && core.replicas.lease(group_of(*range)).is_some()
         };
         core.shards.iter().any(led)

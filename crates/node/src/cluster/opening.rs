@@ -93,7 +93,7 @@ impl<E: Engine> Opening<E> {
             state.incarnation += 1;
         }
         let count = recovered.position + 1;
-        let kept: Vec<Kept<'_>> = state.shards.values().map(Kept::of).collect();
+        let kept: Vec<Kept<'_>> = state.shards.values().map(|shard| Kept::of(shard)).collect();
         versions.freeze(count, State::encode(state.cluster, state.node, state.incarnation, &kept));
         while versions.frozen_layers() > 0 {
             if !versions.flush()? {
@@ -130,7 +130,7 @@ impl<E: Engine> Opening<E> {
         let routes = Routes::of(&self.options.ranges);
         // What was removed before the last life ended has a state and no replica; what a split made may have none yet.
         // The state of a replica that was removed is no state of one that came after it, and has nothing yet.
-        let has = |(id, shard): &(RangeId, Shard)| {
+        let has = |(id, shard): &(RangeId, Box<Shard>)| {
             let status = replicas.status(group_of(*id));
             shard.founding.is_some() || status.is_some_and(|s| shard.applied <= FOUNDED || s.applied >= shard.applied)
         };
@@ -260,7 +260,7 @@ impl<E: Engine> Core<E> {
                 && let Some(span) = self.routes.span(*range)
             {
                 let state = Range::new(*range, span);
-                self.shards.insert(*range, Shard::new(state, FOUNDED));
+                self.shards.insert(*range, Box::new(Shard::new(state, FOUNDED)));
             }
         }
         Ok(())

@@ -302,7 +302,7 @@ impl<E: Engine> Core<E> {
         if self.snapshots.current.is_some() && !self.sabotage.close_half_a_snapshot() {
             return false;
         }
-        let state: Vec<Kept<'_>> = self.shards.values().map(Kept::of).collect();
+        let state: Vec<Kept<'_>> = self.shards.values().map(|shard| Kept::of(shard)).collect();
         let mut state = State::encode(self.options.cluster, self.me().0, self.incarnation, &state);
         if self.sabotage.state_apart() {
             let fresh = state.clone();

@@ -89,7 +89,7 @@ impl<E: Engine> Core<E> {
         if self.shards.get(&left).is_some_and(|left| left.led.is_some()) {
             self.heirs.insert(id, HEIR_TICKS);
         }
-        self.shards.insert(id, shard);
+        self.shards.insert(id, Box::new(shard));
         self.create_when_durable(id);
     }
 

@@ -37,7 +37,7 @@ pub(crate) struct State {
     pub cluster: u64,
     pub node: u32,
     pub incarnation: u64,
-    pub shards: BTreeMap<RangeId, Shard>,
+    pub shards: BTreeMap<RangeId, Box<Shard>>,
 }
 
 impl State {
@@ -69,7 +69,7 @@ impl State {
             let floor = Timestamp::from_u64(rest.try_get_u64().ok()?);
             let mut shard = Shard::new(range, applied);
             shard.founding = (!nodes.is_empty()).then_some((nodes, floor));
-            shards.insert(shard.range.id(), shard);
+            shards.insert(shard.range.id(), Box::new(shard));
         }
         rest.is_empty().then_some(State { cluster, node, incarnation, shards })
     }

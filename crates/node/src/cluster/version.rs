@@ -103,7 +103,8 @@ impl<E: Engine> Core<E> {
 
     /// A range is led here from now on, or the cluster's version is another.
     pub fn look_at_version(&mut self, range: RangeId) {
-        let behind = |shard: &super::shard::Shard| shard.led.is_some() && shard.range.version() < self.options.version;
+        let behind =
+            |shard: &Box<super::shard::Shard>| shard.led.is_some() && shard.range.version() < self.options.version;
         if self.shards.get(&range).is_some_and(behind) {
             self.behind.entry(range).or_default();
         }

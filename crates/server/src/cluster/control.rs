@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 /// An answer takes at most so long; founding asks several nodes.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PATIENCE_INIT: Duration = Duration::from_secs(30);
-/// Who joins waits for a transaction.
-const PATIENCE_JOIN: Duration = Duration::from_secs(15);
+/// Who joins waits for a transaction, who is to lead for an election.
+pub(super) const PATIENCE_JOIN: Duration = Duration::from_secs(15);
 /// Who tells what it sees asks the others who leads what.
 const PATIENCE_STATUS: Duration = Duration::from_secs(6);
 /// A replica that is new gets the whole range first.
@@ -40,6 +40,8 @@ pub enum Request {
     Leave(u32),
     /// Other nodes are to replicate a range.
     Replicas(Replacement),
+    /// Another node is to lead a range.
+    Lead(Leadership),
     /// Which ranges hold these keys, which one that you lead had; or what keys has it ([`Parts`])?
     Parts(u64, Option<Span>),
     /// What the programs of all nodes know is to be in force.
@@ -130,6 +132,17 @@ pub struct Replacement {
     pub asked_on: bool,
 }
 
+/// A node is to lead a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leadership {
+    /// The range.
+    pub range: u64,
+    /// The node.
+    pub to: u32,
+    /// As of a [`Replacement`].
+    pub asked_on: bool,
+}
+
 /// Keys, and the ranges in which they are, as the leader of one of these knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
@@ -210,6 +223,14 @@ impl Replacement {
     }
 }
 
+impl Leadership {
+    fn of_text(text: &str) -> Option<Leadership> {
+        let mut words = text.split(' ');
+        let (range, to) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Leadership { range, to, asked_on: words.next() == Some("on") })
+    }
+}
+
 impl Request {
     /// As bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -230,6 +251,9 @@ impl Request {
             Request::Holds(node) => format!("holds {node}\n"),
             Request::Sql(question) => format!("sql {question}\n"),
             Request::Leave(node) => format!("leave {node}\n"),
+            Request::Lead(Leadership { range, to, asked_on }) => {
+                format!("lead {range} {to}{}\n", if *asked_on { " on" } else { "" })
+            }
             Request::Parts(range, None) => format!("parts {range}\n"),
             Request::Parts(range, Some(keys)) => format!("parts {range} {}\n", span_text(keys)),
             Request::Replicas(Replacement { range, to, from, asked_on }) => {
@@ -261,6 +285,7 @@ impl Request {
                     "holds" => rest.parse().ok().map(Request::Holds),
                     "leave" => rest.parse().ok().map(Request::Leave),
                     "replicas" => Replacement::of_text(rest).map(Request::Replicas),
+                    "lead" => Leadership::of_text(rest).map(Request::Lead),
                     "parts" => match rest.split_once(' ') {
                         None => rest.parse().ok().map(|range| Request::Parts(range, None)),
                         Some((range, keys)) => Some(Request::Parts(range.parse().ok()?, Some(span(keys)?))),
@@ -313,7 +338,7 @@ pub fn ask(address: &str, request: &Request) -> Result<Reply, String> {
 pub(super) fn ask_within(address: &str, request: &Request, left: Duration) -> Result<Reply, String> {
     let patience = match request {
         Request::Init => PATIENCE_INIT,
-        Request::Join(_) | Request::Leave(_) | Request::Upgrade => PATIENCE_JOIN,
+        Request::Join(_) | Request::Leave(_) | Request::Upgrade | Request::Lead(_) => PATIENCE_JOIN,
         Request::Replicas(_) => PATIENCE_REPLICAS,
         Request::Status => PATIENCE_STATUS,
         _ => PATIENCE,
@@ -395,6 +420,14 @@ pub fn replicas(address: &str, replacement: Replacement) -> Result<String, Strin
     told(address, &Request::Replicas(replacement))
 }
 
+/// `timeball range lead`: another node leads a range.
+///
+/// # Errors
+/// Why not, in words.
+pub fn lead(address: &str, leadership: Leadership) -> Result<String, String> {
+    told(address, &Request::Lead(leadership))
+}
+
 fn told(address: &str, request: &Request) -> Result<String, String> {
     match ask(address, request)? {
         Reply::Ok(text) => Ok(text),
@@ -422,6 +455,8 @@ mod tests {
             (Request::Holds(3), "holds 3\n"),
             (Request::Leave(3), "leave 3\n"),
             (Request::Replicas(replacement), "replicas 7 4 0 on\n"),
+            (Request::Lead(Leadership { range: 7, to: 4, asked_on: true }), "lead 7 4 on\n"),
+            (Request::Lead(Leadership { range: 7, to: 4, asked_on: false }), "lead 7 4\n"),
             (Request::Parts(7, None), "parts 7\n"),
             (Request::Parts(7, Some(Span::new(vec![0x0a, 0xff], Vec::new()))), "parts 7 0aff -\n"),
             (Request::Upgrade, "upgrade\n"),

@@ -236,6 +236,7 @@ impl Founder {
                 | Request::Sql(_)
                 | Request::Leave(_)
                 | Request::Replicas(_)
+                | Request::Lead(_)
                 | Request::Parts(..)
                 | Request::Upgrade,
             ) => Reply::No(match self.membership() {

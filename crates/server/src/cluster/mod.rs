@@ -34,6 +34,7 @@ mod handover;
 pub mod identity;
 mod info;
 mod journal;
+mod leading;
 mod open;
 mod peers;
 mod placing;
@@ -64,7 +65,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 use store::{Engine, Versions};
 use transport::{PARCEL_BYTES_MAX, Parcel, Transport};
@@ -109,6 +110,8 @@ pub(crate) struct Inner<E> {
     pub placing: placing::Handle,
     /// What is read for other nodes.
     pub reading: reading::Queue,
+    /// The thread for space.
+    pub space: OnceLock<Thread>,
     /// What it leads goes to others; then it stops.
     pub leaving: AtomicBool,
     pub stopping: AtomicBool,
@@ -157,6 +160,9 @@ impl<E: Engine> Inner<E> {
         }
         if flush {
             self.flush.store(true, SeqCst);
+            if let Some(thread) = self.space.get() {
+                thread.unpark();
+            }
         }
         if place {
             self.placing.call();

@@ -120,7 +120,7 @@ impl<E: Engine> Inner<E> {
     }
 
     /// Whether there is such a range. What the operator saw at another node, of a split just now, is heard of here a moment later.
-    fn hears_of(&self, range: RangeId) -> bool {
+    pub(super) fn hears_of(&self, range: RangeId) -> bool {
         let until = Instant::now() + HEARD_OF_MAX;
         while self.member.route(range).is_none() {
             if Instant::now() >= until || self.leaving.load(SeqCst) {
@@ -219,7 +219,16 @@ impl<E: Engine> Inner<E> {
         if asked.asked_on {
             return Reply::Later(format!("n{} does not lead it", self.node));
         }
-        let range = RangeId(asked.range);
+        let Some(addr) = self.who_may_lead(RangeId(asked.range), turn) else {
+            return Reply::Later("nobody is known to lead it".into());
+        };
+        let left = (until + ANSWER_MAX).saturating_duration_since(Instant::now());
+        control::ask_within(&addr, &Request::Replicas(Replacement { asked_on: true, ..*asked }), left)
+            .unwrap_or_else(Reply::Later)
+    }
+
+    /// Where to ask for who leads a range, one after the other.
+    pub(super) fn who_may_lead(&self, range: RangeId, turn: usize) -> Option<String> {
         // What came of a range is known to who replicates it.
         let all = || (None, self.charter().members.iter().map(|place| NodeId(place.node)).collect());
         let (leader, replicas) = self.member.route(range).unwrap_or_else(all);
@@ -227,15 +236,7 @@ impl<E: Engine> Inner<E> {
         let in_turn = turn.checked_rem(others.len()).and_then(|at| others.get(at));
         // Who was said to lead may be gone.
         let whom = leader.filter(|node| node.0 != self.node && turn.is_multiple_of(2)).or(in_turn.copied());
-        let charter = self.charter();
-        let Some(place) = whom.and_then(|node| charter.place(node.0)) else {
-            return Reply::Later("nobody is known to lead it".into());
-        };
-        let left = (until + ANSWER_MAX).saturating_duration_since(Instant::now());
-        match control::ask_within(&place.addr, &Request::Replicas(Replacement { asked_on: true, ..*asked }), left) {
-            Ok(reply) => reply,
-            Err(why) => Reply::Later(why),
-        }
+        whom.and_then(|node| self.charter().place(node.0).map(|place| place.addr.clone()))
     }
 }
 

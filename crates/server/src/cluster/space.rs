@@ -10,8 +10,10 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use store::{Engine, StoreError};
 
-/// The thread looks around this often.
+/// The thread looks around this often, beside writers.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// And so often where nothing was written since it looked last: what it looks at are calls of the system.
+const LOOK_EVERY_IDLE: Duration = Duration::from_millis(200);
 /// What of the past may go is said this often, or four times per retention if that is more often.
 const COLLECT_EVERY_NS: u64 = 10_000_000_000;
 const COLLECT_EVERY_NS_MIN: u64 = 500_000_000;
@@ -27,9 +29,12 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let mut compaction = Compaction::default();
     let (mut pressure, mut reclaiming) = (Pressure::default(), Reclaiming::default());
     let mut last = LastResort::default();
+    let _ = inner.space.set(std::thread::current());
+    let mut nap = LOOK_EVERY;
     while !inner.stopping.load(SeqCst) {
-        std::thread::park_timeout(LOOK_EVERY);
+        std::thread::park_timeout(nap);
         let versions = inner.member.versions();
+        let written_bytes = versions.active_bytes();
         let room = Room::of(versions, inner.journal.log());
         tell_room(inner, room == Room::Full);
         let now_ns = inner.monotonic_ns();
@@ -61,6 +66,9 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         }
         collect(inner, room, now_ns, &mut collected_ns, &mut reclaiming);
         compaction.look(versions, inner.member.counters().txn_commits.get(), now_ns);
+        // Who asks for a layer wakes it.
+        let idle = room == Room::Enough && versions.frozen_layers() == 0 && versions.active_bytes() == written_bytes;
+        nap = if idle { LOOK_EVERY_IDLE } else { LOOK_EVERY };
     }
 }
 

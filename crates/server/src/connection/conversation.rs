@@ -11,7 +11,7 @@ use sql::{Field, Output, SqlError, SqlState};
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What comes next on the connection.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,12 +38,17 @@ pub struct Conversation<'a> {
 /// From this size on what a message made is worth the allocator's attention: beyond it texts are not cached, so all of it was freed.
 const LARGE_MESSAGE_BYTES: usize = 16 << 10;
 
+/// Who waits for a client to read looks so often whether to go on.
+const UNREAD_LOOK_EVERY: Duration = Duration::from_millis(500);
+
 impl<'a> Conversation<'a> {
     /// A conversation that has not begun.
     pub fn new(session: Session, stream: &'a TcpStream, metrics: &'a WireMetrics) -> Self {
+        // Where the socket refuses that, a client that does not read is waited for without a look.
+        let _ = stream.set_write_timeout(Some(UNREAD_LOOK_EVERY));
         Conversation {
+            outbox: Outbox::new(stream).waiting_while(session.may_wait_for_client()),
             session,
-            outbox: Outbox::new(stream),
             metrics,
             skipping: false,
             copy_is_simple: false,

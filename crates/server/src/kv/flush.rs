@@ -43,7 +43,7 @@ impl LastResort {
         if now_ns < self.not_before_ns {
             return Ok(false);
         }
-        let gave_up = versions.give_up_ballast()?;
+        let gave_up = versions.needs_ballast() && versions.give_up_ballast()?;
         if gave_up && !std::mem::replace(&mut self.told, true) {
             crate::log::warning("the disk is full: the reserve that was set aside for this is used", &[]);
         }

@@ -6,26 +6,34 @@ use sql::context::EvalSettings;
 use sql::output::{Mark, check_row};
 use sql::types::{SqlType, Value};
 use sql::{Field, Output, SqlError, SqlState};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 
 /// Answers leave by themselves once so many bytes wait. Until then a statement can be run again without the client noticing.
 pub const SEND_BYTES: usize = 256 << 10;
 /// Capacity kept between batches.
 const KEEP_BYTES: usize = 64 << 10;
 
+/// Whether to go on waiting for a client that has read nothing for as long as the socket waits.
+type MayWait = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// A send buffer over a stream.
-#[derive(Debug)]
 pub struct Outbox<W> {
     buffer: Vec<u8>,
     sent_bytes: u64,
     stream: W,
     broken: Option<io::ErrorKind>,
+    may_wait: Option<MayWait>,
 }
 
 impl<W: Write> Outbox<W> {
     /// An empty outbox over `stream`.
     pub fn new(stream: W) -> Self {
-        Outbox { buffer: Vec::with_capacity(8 << 10), sent_bytes: 0, stream, broken: None }
+        Outbox { buffer: Vec::with_capacity(8 << 10), sent_bytes: 0, stream, broken: None, may_wait: None }
+    }
+
+    /// Asks this whenever the stream has taken nothing for as long as it waits, and gives the client up where the answer is no.
+    pub fn waiting_while(self, may_wait: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Outbox { may_wait: Some(Box::new(may_wait)), ..self }
     }
 
     /// The waiting bytes: [`backend`] appends to them.
@@ -50,7 +58,7 @@ impl<W: Write> Outbox<W> {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        if let Err(e) = self.stream.write_all(&self.buffer) {
+        if let Err(e) = self.send() {
             self.broken = Some(e.kind());
             self.buffer.clear();
             return Err(e);
@@ -59,6 +67,24 @@ impl<W: Write> Outbox<W> {
         self.buffer.clear();
         if self.buffer.capacity() > SEND_BYTES {
             self.buffer.shrink_to(KEEP_BYTES);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        let mut rest = &self.buffer[..];
+        while !rest.is_empty() {
+            match self.stream.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(sent) => rest = &rest[sent..],
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if !self.may_wait.as_ref().is_some_and(|may_wait| may_wait()) {
+                        return Err(e);
+                    }
+                }
+                Err(e) => return Err(e),
+            }
         }
         Ok(())
     }

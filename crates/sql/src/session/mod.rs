@@ -83,6 +83,7 @@ use prepared::Prepared;
 use settings::Settings;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Most prepared statements of one session.
 pub const PREPARED_MAX: usize = 10_000;
@@ -114,6 +115,8 @@ pub struct Session {
     pace: Pace,
     database: Arc<catalog::Database>,
     settings: Settings,
+    /// `timeball.snapshot_age_max`, for who waits while the session is at work, milliseconds; 0 is never.
+    snapshot_age_ms_max: Arc<AtomicU64>,
     /// What `settings` goes back to when SET LOCAL ends.
     lasting: Option<Settings>,
     /// Grows with each change of the settings that plans read.
@@ -261,6 +264,7 @@ impl Session {
             lasting: None,
             generation: 0,
             plan_settings: "".into(),
+            snapshot_age_ms_max: Arc::default(),
             sequences,
             view: None,
             view_at: Timestamp::MIN,
@@ -385,6 +389,7 @@ impl Session {
         let eval = &self.settings.eval;
         self.backend.calls_itself(&eval.application_name);
         self.backend.lock_timeout.set_ms(self.settings.lock_timeout_ms);
+        self.snapshot_age_ms_max.store(self.settings.snapshot_age_ms_max, Relaxed);
     }
 
     /// Whether another session has ended this one: whoever serves it closes it.

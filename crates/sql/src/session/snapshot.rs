@@ -2,11 +2,13 @@
 //!
 //! A block whose snapshot is older than `timeball.snapshot_age_max` is rolled back: by whoever serves the session, while it waits for its
 //! client ([`Session::give_up_old_snapshot`]), or when its next statement comes. Every statement then fails with 72000 until the block's
-//! end, COMMIT too: what it would have committed is lost. A statement that is under way goes on; `statement_timeout` bounds it.
+//! end, COMMIT too: what it would have committed is lost. A statement that is under way goes on; `statement_timeout` bounds it. But where it waits for a client
+//! that does not read, in a block or alone, its connection ends ([`Session::may_wait_for_client`]).
 
 use super::{Block, Session};
 use crate::syntax::Command;
 use crate::{SqlError, SqlState};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// 72000
 pub(super) fn too_old() -> SqlError {
@@ -16,6 +18,16 @@ pub(super) fn too_old() -> SqlError {
 }
 
 impl Session {
+    /// Whether a statement may go on waiting until its client reads, to be asked now and then while it does: not once the snapshot that it holds is too old.
+    pub fn may_wait_for_client(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let (db, backend, limit_ms) = (self.db.clone(), self.backend.clone(), self.snapshot_age_ms_max.clone());
+        move || {
+            let limit_us = limit_ms.load(Relaxed).saturating_mul(1000);
+            let age_us = |(_, taken_us)| db.kv.monotonic_us().saturating_sub(taken_us).max(0).unsigned_abs();
+            limit_us == 0 || backend.snapshot().is_none_or(|snapshot| age_us(snapshot) < limit_us)
+        }
+    }
+
     /// The milliseconds until the snapshot of the open block is too old; `None`: never.
     pub fn snapshot_left_ms(&self) -> Option<u64> {
         let limit_ms = self.settings.snapshot_age_ms_max;

@@ -347,8 +347,8 @@ impl<E: Engine> Versions<E> {
                     given_up.below = layer.max_ts.max(given_up.below);
                     break;
                 }
-                // Somebody reads there, and what is in memory is to go.
-                Err(StoreError::DiskFull) if at_last => {
+                // Somebody reads there, and what is in memory is to go. (Where the present would not fit any more it waits for him: what took the last of the disk would stay, unreadable once he has gone.)
+                Err(StoreError::DiskFull) if at_last && self.has_room_at_last(part.past_bytes) => {
                     self.buckets.write().add(part.buckets());
                     self.engine.ingest_at_last(Tree::Past, &mut part.past())?;
                 }
@@ -364,6 +364,12 @@ impl<E: Engine> Versions<E> {
     fn has_room_for(&self, past_bytes: usize) -> bool {
         let unwritten_bytes = (self.overlay_bytes() + past_bytes) as u64;
         self.engine.room().is_none_or(|room| room.free >= room.needed(unwritten_bytes))
+    }
+
+    /// As [`Versions::has_room_for`], where nothing else is kept free.
+    fn has_room_at_last(&self, past_bytes: usize) -> bool {
+        let unwritten_bytes = self.ledger.demand.at_least().saturating_add(past_bytes as u64);
+        self.engine.room().is_none_or(|room| room.free >= room.needed_at_last(unwritten_bytes))
     }
 
     /// Whether the engine may hold a key, by its prefix's `bounds`, which are read where they are another's.
@@ -490,6 +496,8 @@ struct Part<'a> {
     followed: BTreeMap<u32, Version>,
     /// What that takes, about.
     followed_bytes: usize,
+    /// What all that ends there takes in the past, about.
+    past_bytes: usize,
     /// In the past's order.
     ended: Vec<Ended>,
 }
@@ -508,6 +516,7 @@ impl<'a> Part<'a> {
     ) -> Result<Part<'a>, StoreError> {
         let bytes_max = layer_bytes.clamp(FOLLOWED_BYTES_MIN, versions.config.freeze_bytes.max(FOLLOWED_BYTES_MIN));
         let (mut followed, mut ended, mut bytes, mut to) = (BTreeMap::new(), Vec::new(), 0, from);
+        let mut past_bytes = 0;
         for (number, (key, chain)) in chains.iter().enumerate().skip(from) {
             if bytes > bytes_max {
                 break;
@@ -528,13 +537,15 @@ impl<'a> Part<'a> {
                     0 => followed.get(&number),
                     _ => chain.get(place - 1),
                 };
-                if version.ts > collected && before.is_some_and(|before| before.value.is_some()) {
+                if let Some(value) = before.and_then(|before| before.value.as_ref()).filter(|_| version.ts > collected)
+                {
+                    past_bytes += key.len() + value.len() + ENTRY_BYTES;
                     ended.push((Bucket::of(class, version.ts, versions.config.bucket_shift), number, place as u32));
                 }
             }
         }
         ended.sort_unstable();
-        Ok(Part { chains, from, to, followed, followed_bytes: bytes, ended })
+        Ok(Part { chains, from, to, followed, followed_bytes: bytes, past_bytes, ended })
     }
 
     fn buckets(&self) -> Vec<Bucket> {

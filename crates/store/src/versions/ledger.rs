@@ -209,6 +209,12 @@ impl<E: Engine> Versions<E> {
         }
     }
 
+    /// Whether what is in memory needs more room than there is beside a reserve. (It may wait for something else: for who reads what it would end.)
+    pub fn needs_ballast(&self) -> bool {
+        let needed = |room: crate::disk::Room| room.needed_at_last(self.ledger.demand.at_least());
+        self.engine.room().is_some_and(|room| room.free < needed(room))
+    }
+
     /// Gives the reserve up: something that frees space found no room. `false`: there was none.
     ///
     /// # Errors

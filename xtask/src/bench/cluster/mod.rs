@@ -159,6 +159,8 @@ fn table(options: &Options, base: &Path) -> Result<String, String> {
             let rate = select.run(node.port, MANY, seconds)?;
             Ok::<f64, String>((cpu_us(node.pid())? - before) / (rate * seconds as f64))
         };
+        // What was just written is still on its way to the engine there, so here, too.
+        update.run(alone.port, CLIENTS[CLIENTS.len() - 1], seconds)?;
         cpu.theirs.push(per_select(&alone)?);
         cpu.ours.push(per_select(cluster.node(leader))?);
         ranges.theirs.push(within.run(port, MANY, seconds)?);
@@ -189,7 +191,9 @@ fn table(options: &Options, base: &Path) -> Result<String, String> {
         ));
     }
     if options.idle > 0 {
-        text.push_str(&idle(&cluster, options.idle)?);
+        // Nodes of their own: what others keep in their caches is what they read before.
+        drop((cluster, alone, etcd));
+        text.push_str(&idle(&Timeball::start(&binary, &base.join("idle"))?, options.idle)?);
     }
     Ok(text)
 }

@@ -40,6 +40,7 @@ pub struct Timeball {
 impl Timeball {
     /// Starts and founds a cluster, with a database `bench`.
     pub fn start(binary: &Path, dir: &Path) -> Result<Self, String> {
+        std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
         let peers: Vec<String> = (0..NODES).map(|_| free()).collect::<Result<_, _>>()?;
         let join = peers.join(",");
         let node = |at: usize| {
