@@ -433,6 +433,9 @@ impl Binder<'_> {
         }
         let value = self.expr(expr)?;
         let items = self.list(list)?;
+        if mixes_floats(&value, &items) {
+            return self.in_numbers(value, items, negated);
+        }
         let mut ty = value.ty();
         // What has no type of its own takes that of the others.
         let mut known: Vec<SqlType> = items.iter().map(Expr::ty).collect();
@@ -454,6 +457,42 @@ impl Binder<'_> {
         let list = list?;
         let expr = Box::new(self.must(value, &ty)?);
         Ok(Expr::InList { ty, expr, list, negated })
+    }
+
+    /// IN of numbers among which are floats: what cannot be read off one type. As in PostgreSQL constants, if there are several, are the elements of one array of
+    /// their common type (`real IN (0.1, 0.2)` are reals), and what names a column, or is alone, is compared by itself (`real = 0.1` is of double precision).
+    fn in_numbers(&mut self, value: Expr, items: Vec<Expr>, negated: bool) -> Result<Expr, BindError> {
+        let (alone, mut listed): (Vec<Expr>, Vec<Expr>) =
+            items.into_iter().partition(|item| !item.columns().is_empty());
+        let mut parts = Vec::with_capacity(alone.len() + 1);
+        let alone = if listed.len() > 1 {
+            let types: Vec<SqlType> = std::iter::once(value.ty()).chain(listed.iter().map(Expr::ty)).collect();
+            let of = |ty: &SqlType| no_operator("=", &[&value.ty(), ty]);
+            let element = resolve::common_type(&types).map_err(|(_, ty)| of(&ty))?;
+            let ty = resolve::comparison_type(&value.ty(), &element).ok_or_else(|| of(&element))?;
+            let mut list = Vec::with_capacity(listed.len());
+            for item in listed {
+                let item = self.must(item, &element)?;
+                list.push(fold(self.must(item, &ty)?)?);
+            }
+            let copy = self.parameters.copy(&value)?;
+            let expr = Box::new(self.must(copy, &ty)?);
+            parts.push(Expr::InList { ty, expr, list, negated });
+            alone
+        } else {
+            listed.extend(alone);
+            listed
+        };
+        let op = if negated { CompareOp::NotEq } else { CompareOp::Eq };
+        for item in alone {
+            let copy = self.parameters.copy(&value)?;
+            parts.push(self.compare(op, copy, item)?);
+        }
+        Ok(match parts.len() {
+            1 => parts.remove(0),
+            _ if negated => Expr::And(parts),
+            _ => Expr::Or(parts),
+        })
     }
 
     fn in_rows(&mut self, left: &[ast::Expr], list: &[ast::Expr], negated: bool) -> Result<Expr, BindError> {
@@ -579,6 +618,14 @@ impl Binder<'_> {
         let matched = self.operator(symbol, args)?;
         Ok(if negated { Expr::Not(Box::new(matched)) } else { matched })
     }
+}
+
+/// Whether numbers of several types are compared, and floats among them: then the type of the comparison is not that of the widest.
+fn mixes_floats(value: &Expr, items: &[Expr]) -> bool {
+    let types = || std::iter::once(value).chain(items).map(Expr::ty).filter(|ty| *ty != SqlType::Unknown);
+    let is_float = |ty: SqlType| matches!(ty, SqlType::Float4 | SqlType::Float8);
+    let first = types().next();
+    types().any(is_float) && types().all(|ty| ty.is_number()) && types().any(|ty| Some(ty) != first)
 }
 
 /// The library's word for an operator's symbol.

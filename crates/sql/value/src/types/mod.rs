@@ -12,6 +12,7 @@ mod cast;
 mod chance;
 mod date_time;
 mod decimal;
+mod identity;
 mod interval;
 pub mod json;
 mod logarithm;
@@ -137,7 +138,7 @@ pub enum RegKind {
 }
 
 /// One value, of three words: rows are many, and are copied. Days and microseconds count from 2000-01-01 (PostgreSQL's epoch); `i64::MIN`/`MAX` are -infinity and infinity.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Value {
     /// NULL of any type
     #[default]
@@ -189,7 +190,7 @@ pub enum Value {
 const _: () = assert!(size_of::<Value>() == 24);
 
 /// numeric: with PostgreSQL's special values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Numeric {
     /// A number; its scale is what it shows.
     Finite(Decimal),

@@ -63,7 +63,7 @@ impl Record {
                 );
                 return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
             }
-            if a != b {
+            if a.compare(b, &types.0).is_ne() {
                 return Ok(());
             }
         }
