@@ -1,5 +1,6 @@
 //! Work that would never end, and clients that ask for too much: each is ended, and nobody else waits.
 
+use crate::bad_protocol::{message, startup};
 use crate::node::{Node, PATIENCE, Scratch, repeat_with, until};
 use std::io::Write;
 use std::net::TcpStream;
@@ -75,15 +76,6 @@ fn endless_work_ends_with_its_client() {
         drop(socket);
         until("it ends", || (node.metric("sql_statements_active")? == 0.0).then_some(()));
     }
-}
-
-fn startup() -> Vec<u8> {
-    let body = b"\0\x03\0\0user\0root\0database\0postgres\0\0";
-    [&(body.len() as i32 + 4).to_be_bytes(), body.as_slice()].concat()
-}
-
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-    [&[tag], (body.len() as i32 + 4).to_be_bytes().as_slice(), body].concat()
 }
 
 /// Clients that connect and do not say who they are keep nobody out.

@@ -1,5 +1,6 @@
 //! One setting bounds the memory of a node, and everything shows it; what holds old versions is shown, and bounded, too.
 
+use crate::bad_protocol::{message, startup};
 use crate::node::{Node, Scratch, repeat_with, state, until};
 use std::io::Write;
 use std::path::Path;
@@ -82,13 +83,7 @@ fn a_client_that_does_not_read_holds_no_snapshot_for_ever() {
         .batch_execute("CREATE TABLE t AS SELECT g AS id, repeat('x', 1000) AS text FROM generate_series(1, 100000) g")
         .unwrap();
     let mut deaf = node.socket();
-    let startup = b"\0\x03\0\0user\0root\0database\0postgres\0\0";
-    deaf.write_all(&(startup.len() as u32 + 4).to_be_bytes()).unwrap();
-    deaf.write_all(startup).unwrap();
-    let query = b"SELECT * FROM t\0";
-    deaf.write_all(b"Q").unwrap();
-    deaf.write_all(&(query.len() as u32 + 4).to_be_bytes()).unwrap();
-    deaf.write_all(query).unwrap();
+    deaf.write_all(&[startup(), message(b'Q', b"SELECT * FROM t\0")].concat()).unwrap();
     let asked = "SELECT pid FROM pg_stat_activity WHERE query = 'SELECT * FROM t' AND state = 'active'";
     until("the statement is under way", || (!other.query(asked, &[]).unwrap().is_empty()).then_some(()));
     until("nobody holds a snapshot for it", || other.query(asked, &[]).unwrap().is_empty().then_some(()));

@@ -1,5 +1,6 @@
 //! Sessions see, cancel and end one another; advisory locks; what a start-up message may say.
 
+use crate::bad_protocol::{message, startup};
 use crate::node::{Node, Scratch, is_gone, repeat_with, state, until};
 use postgres::{Client, NoTls};
 use std::io::{Read, Write};
@@ -163,14 +164,8 @@ fn start_up_settings_do_not_cost_the_connection() {
 
 /// All that a connection is told until its end.
 fn told(node: &Node, statement: &str) -> String {
-    let startup = b"\0\x03\0\0user\0root\0database\0postgres\0\0";
-    let mut sent = [&(startup.len() as i32 + 4).to_be_bytes(), startup.as_slice()].concat();
-    sent.push(b'Q');
-    sent.extend_from_slice(&(statement.len() as i32 + 5).to_be_bytes());
-    sent.extend_from_slice(statement.as_bytes());
-    sent.push(0);
     let mut socket = node.socket();
-    socket.write_all(&sent).unwrap();
+    socket.write_all(&[startup(), message(b'Q', &[statement.as_bytes(), b"\0"].concat())].concat()).unwrap();
     let mut all = Vec::new();
     socket.read_to_end(&mut all).unwrap();
     String::from_utf8_lossy(&all).into_owned()

@@ -32,6 +32,7 @@ timeball range move RANGE [--to N] [--from N] [--host HOST:PORT]
   With --to alone the range has a replica more, with --from alone one less. Asked again it goes on where it stopped.
   A large range is split while it is copied: what comes of it goes along, each with a line of its own; one that has not moved is an error, with the
   command to go on.
+  --host HOST:PORT        the --peer-addr of any node (127.0.0.1:26357)
 timeball range lead RANGE --to N [--host HOST:PORT]
   Node --to, which has a replica of a range, leads it from now on: it serves its reads, and orders its writes. Nothing moves it away again but a failure, or you.
   --host HOST:PORT        the --peer-addr of any node (127.0.0.1:26357)

@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use store::{Engine, Versions};
 
 /// What layers hold of large transactions, and nobody waits for: it stood in memory before, as parts, of which there may be so many bytes, and are `staged_bytes`.
-pub(super) fn spared_bytes<E: Engine>(versions: &Versions<E>, staged_bytes: u64, staged_bytes_max: u64) -> usize {
+pub fn spared_bytes<E: Engine>(versions: &Versions<E>, staged_bytes: u64, staged_bytes_max: u64) -> usize {
     let room = staged_bytes_max.saturating_sub(staged_bytes).min(staged_bytes_max / 2);
     versions.shown_bytes().min(usize::try_from(room).unwrap_or(usize::MAX))
 }

@@ -348,10 +348,9 @@ impl<E: Engine> Member<E> {
     /// Whether the range of a key is led here, under a lease.
     pub fn leads(&self, key: &[u8]) -> bool {
         let core = self.look();
-        let led = |(range, shard): (&RangeId, &Box<super::shard::Shard>)| {
+        core.shards.iter().any(|(range, shard)| {
             shard.range.span().contains(key) && shard.led.is_some() && core.replicas.lease(group_of(*range)).is_some()
-        };
-        core.shards.iter().any(led)
+        })
     }
 
     /// What is led here and not committed yet, in all ranges together, bytes, about.

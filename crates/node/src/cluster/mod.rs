@@ -95,6 +95,7 @@ mod version;
 
 pub use commit::{COMMIT_TICKS_MAX, COMMIT_US, UNDECIDED_AFTER_US};
 pub use conversion::{NotYet, Past};
+pub use crowding::spared_bytes;
 pub use gateway::UNAVAILABLE_TICKS;
 pub use holds::SessionLock;
 pub use member::{Member, NODE_MAX, RangeStatus};

@@ -225,8 +225,7 @@ impl<E: Engine> Core<E> {
         let quota = self.options.limits.staged_bytes;
         if !state.stages(part.txn) || part.number == 0 {
             // The range's log looks after the range. The node's memory is looked after here: short writes take several times their bytes.
-            let others = self.shards.values().map(|shard| shard.range.staged_memory_bytes(part.txn));
-            let (bytes, staged) = (part.memory_bytes(), others.sum());
+            let (bytes, staged) = (part.memory_bytes(), self.staged_memory_beside(part.txn));
             if bytes.saturating_add(staged) > quota {
                 let cause = Cause::Crowded { bytes, staged, quota };
                 return Ok(Err(Answer::Refused(Refusal { key: bytes::Bytes::new(), cause })));

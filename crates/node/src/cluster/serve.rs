@@ -180,12 +180,17 @@ pub(crate) fn certainly_holds(now: &Reading, end: Timestamp) -> bool {
 }
 
 impl<E: Engine> Member<E> {
-    /// Reads what was let in; the outputs have the answer. From any thread: a read that waits for the disk holds up nobody but who sees to it.
+    /// Reads what was let in; the outputs have the answer. From any thread: a read that waits for the disk holds up nobody but who sees to it. `now` is asked for when it is done.
     ///
     /// # Errors
     /// The store failed: stop the node.
-    pub fn read(&self, now: &Reading, LongRead { asker, read }: LongRead) -> Result<Outputs, StoreError> {
+    pub fn read(
+        &self,
+        now: impl FnOnce() -> Reading,
+        LongRead { asker, read }: LongRead,
+    ) -> Result<Outputs, StoreError> {
         let answer = read.read(self.versions())?;
+        let now = &now();
         let mut core = self.look();
         core.reading.remove(&asker);
         core.answer(asker, answer);

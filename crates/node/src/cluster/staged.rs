@@ -1,7 +1,7 @@
 //! What is staged in the ranges that have a replica here: how much that is, and that it is looked at before its command comes, when a tick has the time.
 
 use super::core::Core;
-use protocol::txn::RangeId;
+use protocol::txn::{Range, RangeId, TxnId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -34,8 +34,16 @@ impl StagedHere {
 impl<E: Engine> Core<E> {
     /// Bytes of parts that are here or announced, in all ranges.
     pub(super) fn staged_here(&self) -> u64 {
-        let shards = self.staged.ranges.iter().filter_map(|range| self.shards.get(range));
-        shards.map(|shard| shard.range.staged_bytes()).sum()
+        self.staging().map(Range::staged_bytes).sum()
+    }
+
+    /// What all transactions but one have staged takes in memory, about, bytes.
+    pub(super) fn staged_memory_beside(&self, txn: TxnId) -> u64 {
+        self.staging().map(|range| range.staged_memory_bytes(txn)).sum()
+    }
+
+    fn staging(&self) -> impl Iterator<Item = &Range> {
+        self.staged.ranges.iter().filter_map(|range| self.shards.get(range)).map(|shard| &shard.range)
     }
 
     pub(super) fn tick_staged(&mut self) -> Result<(), StoreError> {

@@ -103,9 +103,9 @@ impl<E: Engine> Core<E> {
 
     /// A range is led here from now on, or the cluster's version is another.
     pub fn look_at_version(&mut self, range: RangeId) {
-        let behind =
-            |shard: &Box<super::shard::Shard>| shard.led.is_some() && shard.range.version() < self.options.version;
-        if self.shards.get(&range).is_some_and(behind) {
+        let version = self.options.version;
+        let found = self.shards.get(&range);
+        if found.is_some_and(|shard| shard.led.is_some() && shard.range.version() < version) {
             self.behind.entry(range).or_default();
         }
     }

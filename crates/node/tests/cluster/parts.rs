@@ -206,11 +206,8 @@ fn it_is_seen_at_once_and_put_in_its_places_by_whoever_has_the_time() {
     w.check_replicas();
 }
 
-/// What is staged is written with each layer: not again and again while more of it comes.
-#[test]
-fn while_much_is_staged_no_layer_is_closed_and_then_one_is() {
-    let limits = LogLimits { entry_bytes: 200, ..LogLimits::default() };
-    let mut w = World::with(9, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits);
+/// A part of a large transaction is lost again and again, so that those before it stay staged, at the leader of the first range.
+fn stage_much(w: &mut World) -> u32 {
     w.await_leader(1);
     w.await_leader(2);
     let leader = w.leader(1).unwrap();
@@ -219,9 +216,18 @@ fn while_much_is_staged_no_layer_is_closed_and_then_one_is() {
         matches!(body, Body::Request { request: Request::Stage(part), .. } if part.number == 20)
     });
     let much: Vec<(String, String)> = (0..12).map(|n| (format!("b{n:02}"), "much".repeat(250_000))).collect();
-    begin_to_commit(&mut w, leader % 3 + 1, much);
+    begin_to_commit(w, leader % 3 + 1, much);
     w.until("parts are there", |w| w.member(leader).status(RangeId(1)).unwrap().staged_bytes > 0);
     w.run(2_000_000);
+    leader
+}
+
+/// What is staged is written with each layer: not again and again while more of it comes.
+#[test]
+fn while_much_is_staged_no_layer_is_closed_and_then_one_is() {
+    let limits = LogLimits { entry_bytes: 200, ..LogLimits::default() };
+    let mut w = World::with(9, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits);
+    let leader = stage_much(&mut w);
     assert!(!w.member(leader).freeze(), "it would be written with the layer");
     w.lose = None;
     w.until("it has come to its end", |w| w.jobs() == 0);
@@ -237,17 +243,7 @@ fn a_layer_that_is_due_is_closed_however_much_is_staged() {
     let limits = LogLimits { entry_bytes: 2000, ..LogLimits::default() };
     let versions = VersionsConfig { freeze_bytes: 50_000, ..VersionsConfig::default() };
     let mut w = World::stored(13, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits, versions);
-    w.await_leader(1);
-    w.await_leader(2);
-    let leader = w.leader(1).unwrap();
-    w.lose = Some(|message| {
-        let body = Frame::decode(&message.bytes).unwrap().body;
-        matches!(body, Body::Request { request: Request::Stage(part), .. } if part.number == 20)
-    });
-    let much: Vec<(String, String)> = (0..12).map(|n| (format!("b{n:02}"), "much".repeat(250_000))).collect();
-    begin_to_commit(&mut w, leader % 3 + 1, much);
-    w.until("parts are there", |w| w.member(leader).status(RangeId(1)).unwrap().staged_bytes > 0);
-    w.run(2_000_000);
+    let leader = stage_much(&mut w);
     assert!(!w.member(leader).freeze(), "little is in it");
     for n in 0..60 {
         w.ask(leader, async move |env| set(env, pairs(&[(&format!("x{n}"), &"small".repeat(200))])).await);

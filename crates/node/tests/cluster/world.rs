@@ -509,8 +509,8 @@ impl World {
         for (node, life, read) in std::mem::take(&mut self.reads) {
             let machine = &self.machines[&node];
             if let Some(member) = machine.member.clone().filter(|_| machine.life == life) {
-                let now = machine.watch.read(self.now_us());
-                let out = member.read(&now, read).unwrap_or_else(|why| panic!("n{node} fails: {why}"));
+                let now = || machine.watch.read(self.now_us());
+                let out = member.read(now, read).unwrap_or_else(|why| panic!("n{node} fails: {why}"));
                 self.handle(node, out);
             }
         }

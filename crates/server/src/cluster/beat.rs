@@ -1,11 +1,11 @@
 //! The thread that tells a member of time: ticks, and what rule 1 held back.
 
 use super::Inner;
+use crate::kv::park::Sleeper;
 use clock::Timestamp;
 use node::cluster::{Input, TICK_NS};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
-use std::thread::Thread;
 use std::time::{Duration, Instant};
 use store::Engine;
 
@@ -18,29 +18,27 @@ pub(crate) struct Handle(Arc<Shared>);
 
 struct Shared {
     due: AtomicU64,
-    thread: OnceLock<Thread>,
+    thread: Sleeper,
 }
 
 impl Default for Handle {
     fn default() -> Self {
-        Handle(Arc::new(Shared { due: AtomicU64::new(u64::MAX), thread: OnceLock::new() }))
+        Handle(Arc::new(Shared { due: AtomicU64::new(u64::MAX), thread: Sleeper::default() }))
     }
 }
 
 impl Handle {
     /// Asks for a look once `at` is past.
     pub fn set(&self, at: Timestamp) {
-        if self.0.due.fetch_min(at.as_u64(), SeqCst) > at.as_u64()
-            && let Some(thread) = self.0.thread.get()
-        {
-            thread.unpark();
+        if self.0.due.fetch_min(at.as_u64(), SeqCst) > at.as_u64() {
+            self.0.thread.wake();
         }
     }
 }
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let handle = inner.beat.clone();
-    let _ = handle.0.thread.set(std::thread::current());
+    handle.0.thread.is_this_thread();
     let every = Duration::from_nanos(TICK_NS);
     let mut ticked = Instant::now();
     while !inner.stopping.load(SeqCst) {

@@ -10,13 +10,12 @@ use node::AppendError;
 use node::cluster::{Input, Message, Outgoing, Record, RecordNumber};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread::Thread;
 use std::time::Duration;
 use store::Engine;
 
 use crate::kv::RecordLog;
+use crate::kv::park::Sleeper;
 
 /// The `log` thread looks around this often, though it will be woken; and while the disk is full.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -26,7 +25,7 @@ pub(crate) struct Journal {
     log: Box<dyn RecordLog>,
     baton: AtomicBool,
     queue: Mutex<Queue>,
-    writer: OnceLock<Thread>,
+    writer: Sleeper,
 }
 
 /// What waits for the disk. Bounded by what the member gives out before it hears that something is durable
@@ -71,7 +70,7 @@ impl Journal {
     /// Over a log whose last record has this number.
     pub fn new(log: Box<dyn RecordLog>, last: u64) -> Self {
         let queue = Queue { waiting: BTreeMap::new(), next: last + 1, durable: last, held: Vec::new() };
-        Journal { log, baton: AtomicBool::new(false), queue: Mutex::new(queue), writer: OnceLock::new() }
+        Journal { log, baton: AtomicBool::new(false), queue: Mutex::new(queue), writer: Sleeper::default() }
     }
 
     pub fn log(&self) -> &dyn RecordLog {
@@ -97,9 +96,7 @@ impl Journal {
 
     /// Records wait, and nobody else is going to write them: wakes the `log` thread.
     pub fn call_writer(&self) {
-        if let Some(thread) = self.writer.get() {
-            thread.unpark();
-        }
+        self.writer.wake();
     }
 }
 
@@ -163,7 +160,7 @@ fn write<E: Engine>(inner: &Inner<E>) -> Written {
 
 /// The `log` thread: writes what nobody who waits writes.
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
-    let _ = inner.journal.writer.set(std::thread::current());
+    inner.journal.writer.is_this_thread();
     while !inner.stopping.load(SeqCst) {
         if !lead(inner) {
             std::thread::park_timeout(LOOK_EVERY);

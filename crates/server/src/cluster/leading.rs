@@ -5,57 +5,35 @@
 
 use super::Inner;
 use super::control::{self, Leadership, Reply, Request};
-use crate::kv::{Shell, park};
+use super::replicas::ANSWER_MAX;
+use crate::kv::Shell;
 use node::RangeId;
 use node::cluster::{NodeId, Role};
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use store::Engine;
 
 /// It takes so long, at most; who was asked answers a moment later.
 const LEAD_MAX: Duration = Duration::from_secs(10);
-const ANSWER_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(LEAD_MAX.as_secs() + ANSWER_MAX.as_secs() < control::PATIENCE_JOIN.as_secs());
-/// Between two looks.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl<E: Engine> Inner<E> {
     /// Sees to it, wherever the range is led.
     pub(super) fn hand_lead(&self, asked: &Leadership) -> Reply {
-        if self.charter().place(asked.to).is_none() {
-            return Reply::No(format!("there is no n{} in this cluster", asked.to));
-        }
-        if !asked.asked_on && !self.hears_of(RangeId(asked.range)) {
-            return Reply::No(format!("r{} is not known here: `timeball node status` shows the ranges", asked.range));
+        if let Some(refused) = self.refuse_unknown(asked.range, Some(asked.to), asked.asked_on) {
+            return refused;
         }
         let until = Instant::now() + LEAD_MAX;
-        let (mut why, mut turn) = (String::from("nobody leads it"), 0);
-        while Instant::now() < until && !self.leaving.load(SeqCst) {
-            match self.lead_once(asked, until, turn) {
-                Reply::Later(later) if asked.asked_on => return Reply::Later(later),
-                Reply::Later(later) => why = later,
-                other => return other,
-            }
-            turn += 1;
-            park::pause(LOOK_EVERY);
-        }
-        Reply::No(format!("r{} is not led by n{}: {why}; ask again", asked.range, asked.to))
+        let settled = self.until_settled(asked.asked_on, until, |turn| self.lead_once(asked, until, turn));
+        settled
+            .unwrap_or_else(|why| Reply::No(format!("r{} is not led by n{}: {why}; ask again", asked.range, asked.to)))
     }
 
     /// One step, here or at whoever leads, or may know who does.
     fn lead_once(&self, asked: &Leadership, until: Instant, turn: usize) -> Reply {
         let (range, to) = (RangeId(asked.range), NodeId(asked.to));
-        let status = self.member.status(range).filter(|status| status.role == Role::Leader);
-        let Some(status) = status else {
-            if asked.asked_on {
-                return Reply::Later(format!("n{} does not lead it", self.node));
-            }
-            let Some(addr) = self.who_may_lead(range, turn) else {
-                return Reply::Later("nobody is known to lead it".into());
-            };
-            let left = (until + ANSWER_MAX).saturating_duration_since(Instant::now());
-            return control::ask_within(&addr, &Request::Lead(Leadership { asked_on: true, ..*asked }), left)
-                .unwrap_or_else(Reply::Later);
+        let Some(status) = self.member.status(range).filter(|status| status.role == Role::Leader) else {
+            let request = Request::Lead(Leadership { asked_on: true, ..*asked });
+            return self.ask_on(range, asked.asked_on, &request, until, turn);
         };
         if to.0 == self.node {
             return match status.lease {

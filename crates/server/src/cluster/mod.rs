@@ -46,6 +46,7 @@ mod space;
 
 pub use open::{ClusterSettings, OpenError};
 
+use crate::kv::park::Sleeper;
 use crate::kv::{NodeClock, RecordLog, Room, Shell, convert, park, scratch, transaction::KvTransaction, waits};
 use bytes::Bytes;
 use charter::Charter;
@@ -65,7 +66,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
-use std::thread::{JoinHandle, Thread};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::{Engine, Versions};
 use transport::{PARCEL_BYTES_MAX, Parcel, Transport};
@@ -107,11 +108,11 @@ pub(crate) struct Inner<E> {
     /// Somebody waits for a flush.
     pub flush: AtomicBool,
     /// Who puts large commits in their places.
-    pub placing: placing::Handle,
+    pub placing: Sleeper,
     /// What is read for other nodes.
     pub reading: reading::Queue,
     /// The thread for space.
-    pub space: OnceLock<Thread>,
+    pub space: Sleeper,
     /// What it leads goes to others; then it stops.
     pub leaving: AtomicBool,
     pub stopping: AtomicBool,
@@ -160,12 +161,10 @@ impl<E: Engine> Inner<E> {
         }
         if flush {
             self.flush.store(true, SeqCst);
-            if let Some(thread) = self.space.get() {
-                thread.unpark();
-            }
+            self.space.wake();
         }
         if place {
-            self.placing.call();
+            self.placing.wake();
         }
         self.reading.add(reads);
         waiting

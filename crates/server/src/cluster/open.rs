@@ -6,6 +6,7 @@ use super::identity::Membership;
 use super::journal::{self, Journal};
 use super::{ClusterNode, Inner, beat, class, info, placing, reading, roster, space};
 use crate::kv::info::FULL;
+use crate::kv::park::Sleeper;
 use crate::kv::{NodeClock, Room, Shell, disk_log};
 use crate::memory::Memory;
 use bytes::Bytes;
@@ -87,9 +88,9 @@ impl<E: Engine> ClusterNode<E> {
             crowded: AtomicBool::new(false),
             full: AtomicBool::new(false),
             flush: AtomicBool::new(true),
-            placing: placing::Handle::default(),
+            placing: Sleeper::default(),
             reading: reading::Queue::default(),
-            space: OnceLock::new(),
+            space: Sleeper::default(),
             leaving: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             answer: OnceLock::new(),

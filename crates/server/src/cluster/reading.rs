@@ -43,7 +43,7 @@ impl Queue {
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     while !inner.stopping.load(SeqCst) {
         let Some(read) = inner.reading.next() else { continue };
-        match inner.member.read(&inner.clock.read(), read) {
+        match inner.member.read(|| inner.clock.read(), read) {
             Ok(out) => {
                 if inner.see_to(out) {
                     inner.journal.call_writer();

@@ -25,7 +25,7 @@ const PARTS_MAX: Duration = Duration::from_secs(5);
 /// A range that nobody told this node of is waited for so long, at most.
 const HEARD_OF_MAX: Duration = Duration::from_secs(3);
 /// Who is asked to see to a range has the same patience, and answers a moment after it.
-const ANSWER_MAX: Duration = Duration::from_secs(2);
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// Whoever asks a node for all of it hears which ranges are not as they were to be, before he gives up.
 const _: () =
     assert!(MOVE_MAX.as_secs() + PARTS_MAX.as_secs() + HEARD_OF_MAX.as_secs() < control::PATIENCE_REPLICAS.as_secs());
@@ -105,12 +105,8 @@ impl<E: Engine> Inner<E> {
         if asked.to == asked.from {
             return Reply::No("say which node gets a replica (--to), or loses one (--from)".into());
         }
-        let unknown = asked.to.filter(|node| self.charter().place(*node).is_none());
-        if let Some(node) = unknown {
-            return Reply::No(format!("there is no n{node} in this cluster"));
-        }
-        if !asked.asked_on && !self.hears_of(RangeId(asked.range)) {
-            return Reply::No(format!("r{} is not known here: `timeball node status` shows the ranges", asked.range));
+        if let Some(refused) = self.refuse_unknown(asked.range, asked.to, asked.asked_on) {
+            return refused;
         }
         let until = Instant::now() + MOVE_MAX;
         match asked.asked_on {
@@ -119,8 +115,17 @@ impl<E: Engine> Inner<E> {
         }
     }
 
+    /// Refuses what names a node or a range that there is not.
+    pub(super) fn refuse_unknown(&self, range: u64, node: Option<u32>, asked_on: bool) -> Option<Reply> {
+        if let Some(node) = node.filter(|node| self.charter().place(*node).is_none()) {
+            return Some(Reply::No(format!("there is no n{node} in this cluster")));
+        }
+        let unknown = !asked_on && !self.hears_of(RangeId(range));
+        unknown.then(|| Reply::No(format!("r{range} is not known here: `timeball node status` shows the ranges")))
+    }
+
     /// Whether there is such a range. What the operator saw at another node, of a split just now, is heard of here a moment later.
-    pub(super) fn hears_of(&self, range: RangeId) -> bool {
+    fn hears_of(&self, range: RangeId) -> bool {
         let until = Instant::now() + HEARD_OF_MAX;
         while self.member.route(range).is_none() {
             if Instant::now() >= until || self.leaving.load(SeqCst) {
@@ -133,21 +138,35 @@ impl<E: Engine> Inner<E> {
 
     /// One range.
     fn replace_one(&self, asked: &Replacement, until: Instant) -> Reply {
+        let settled = self.until_settled(asked.asked_on, until, |turn| {
+            let leads = self.member.status(RangeId(asked.range)).is_some_and(|status| status.role == Role::Leader);
+            if leads { self.replace_here(asked, until) } else { self.replace_there(asked, until, turn) }
+        });
+        settled.unwrap_or_else(|why| Reply::No(format!("r{} is not as it was to be: {why}; ask again", asked.range)))
+    }
+
+    /// Asks, in turn, until there is an answer that stands; who was asked by a node asks once, and tells that one.
+    ///
+    /// # Errors
+    /// There was none in the time: what was said last.
+    pub(super) fn until_settled(
+        &self,
+        asked_on: bool,
+        until: Instant,
+        mut ask: impl FnMut(usize) -> Reply,
+    ) -> Result<Reply, String> {
         let late = Instant::now() >= until;
         let mut why = String::from(if late { "no time was left for it" } else { "nobody leads it" });
         let mut turn = 0;
         while Instant::now() < until && !self.leaving.load(SeqCst) {
-            let leads = self.member.status(RangeId(asked.range)).is_some_and(|status| status.role == Role::Leader);
-            let reply = if leads { self.replace_here(asked, until) } else { self.replace_there(asked, until, turn) };
-            match reply {
-                Reply::Later(later) if asked.asked_on => return Reply::Later(later),
-                Reply::Later(later) => why = later,
-                other => return other,
+            match ask(turn) {
+                Reply::Later(later) if !asked_on => why = later,
+                settled => return Ok(settled),
             }
             turn += 1;
             park::pause(SEARCH_EVERY);
         }
-        Reply::No(format!("r{} is not as it was to be: {why}; ask again", asked.range))
+        Err(why)
     }
 
     /// Which ranges hold these keys, or those that a range has, if it is led here: who leads it has applied all its splits, and knows what came of them.
@@ -216,19 +235,22 @@ impl<E: Engine> Inner<E> {
 
     /// Asks whoever leads it, or may know.
     fn replace_there(&self, asked: &Replacement, until: Instant, turn: usize) -> Reply {
-        if asked.asked_on {
-            return Reply::Later(format!("n{} does not lead it", self.node));
-        }
-        let Some(addr) = self.who_may_lead(RangeId(asked.range), turn) else {
-            return Reply::Later("nobody is known to lead it".into());
-        };
-        let left = (until + ANSWER_MAX).saturating_duration_since(Instant::now());
-        control::ask_within(&addr, &Request::Replicas(Replacement { asked_on: true, ..*asked }), left)
-            .unwrap_or_else(Reply::Later)
+        let request = Request::Replicas(Replacement { asked_on: true, ..*asked });
+        self.ask_on(RangeId(asked.range), asked.asked_on, &request, until, turn)
     }
 
-    /// Where to ask for who leads a range, one after the other.
-    pub(super) fn who_may_lead(&self, range: RangeId, turn: usize) -> Option<String> {
+    /// Asks whoever leads a range, or may know: one after the other, in turn. Who was asked by a node (`asked_on`) does not lead it, and asks no further.
+    pub(super) fn ask_on(
+        &self,
+        range: RangeId,
+        asked_on: bool,
+        request: &Request,
+        until: Instant,
+        turn: usize,
+    ) -> Reply {
+        if asked_on {
+            return Reply::Later(format!("n{} does not lead it", self.node));
+        }
         // What came of a range is known to who replicates it.
         let all = || (None, self.charter().members.iter().map(|place| NodeId(place.node)).collect());
         let (leader, replicas) = self.member.route(range).unwrap_or_else(all);
@@ -236,7 +258,12 @@ impl<E: Engine> Inner<E> {
         let in_turn = turn.checked_rem(others.len()).and_then(|at| others.get(at));
         // Who was said to lead may be gone.
         let whom = leader.filter(|node| node.0 != self.node && turn.is_multiple_of(2)).or(in_turn.copied());
-        whom.and_then(|node| self.charter().place(node.0).map(|place| place.addr.clone()))
+        let charter = self.charter();
+        let Some(place) = whom.and_then(|node| charter.place(node.0)) else {
+            return Reply::Later("nobody is known to lead it".into());
+        };
+        let left = (until + ANSWER_MAX).saturating_duration_since(Instant::now());
+        control::ask_within(&place.addr, request, left).unwrap_or_else(Reply::Later)
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let mut compaction = Compaction::default();
     let (mut pressure, mut reclaiming) = (Pressure::default(), Reclaiming::default());
     let mut last = LastResort::default();
-    let _ = inner.space.set(std::thread::current());
+    inner.space.is_this_thread();
     let mut nap = LOOK_EVERY;
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(nap);

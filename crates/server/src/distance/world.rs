@@ -244,7 +244,7 @@ impl World {
         drop(agenda);
         out.wakers.into_iter().for_each(Waker::wake);
         for read in out.reads {
-            let out = self.member(node).read(&self.now(), read).expect("nothing fails");
+            let out = self.member(node).read(|| self.now(), read).expect("nothing fails");
             self.see_to(node, out);
         }
     }

@@ -43,7 +43,8 @@ impl LastResort {
         if now_ns < self.not_before_ns {
             return Ok(false);
         }
-        let gave_up = versions.needs_ballast() && versions.give_up_ballast()?;
+        // It may wait for something else: for who reads what it would end.
+        let gave_up = !versions.has_room_at_last(0) && versions.give_up_ballast()?;
         if gave_up && !std::mem::replace(&mut self.told, true) {
             crate::log::warning("the disk is full: the reserve that was set aside for this is used", &[]);
         }

@@ -49,6 +49,7 @@ pub use open::{KvOptions, OpenError, RETENTION_SECONDS};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use log::Driver;
+use node::cluster::spared_bytes;
 use node::{Node, Span};
 pub(crate) use operations::Shell;
 use parking_lot::Mutex;
@@ -180,8 +181,8 @@ impl<E: Engine> Shell for Inner<E> {
     fn is_crowded(&self, large: bool) -> bool {
         let versions = self.node.versions();
         // What a large transaction brought at once stood in memory before, as its writes: only the next one waits for it.
-        let spared_bytes_max = usize::try_from(self.options.memory.shares.staged_bytes() / 2).unwrap_or(usize::MAX);
-        let spared_bytes = if large { 0 } else { versions.shown_bytes().min(spared_bytes_max) };
+        let spared = || spared_bytes(versions, 0, self.options.memory.shares.staged_bytes());
+        let spared_bytes = if large { 0 } else { spared() };
         // The thread that tells of crowds may itself be held up, by a long flush or merge: then the bytes tell.
         let crowded = self.crowded.load(Ordering::SeqCst) || versions.is_overlay_full_beside(spared_bytes);
         crowded && self.broken.lock().is_none()

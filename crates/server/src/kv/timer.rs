@@ -1,11 +1,11 @@
 //! The thread for what becomes due with time: rule 1's gate, undecided transactions, records without an owner.
 
 use super::Inner;
+use super::park::Sleeper;
 use clock::Timestamp;
 use node::Input;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
-use std::thread::Thread;
 use std::time::Duration;
 use store::Engine;
 
@@ -21,12 +21,12 @@ pub(crate) struct Handle(Arc<Shared>);
 
 struct Shared {
     due: AtomicU64,
-    thread: OnceLock<Thread>,
+    thread: Sleeper,
 }
 
 impl Default for Shared {
     fn default() -> Self {
-        Shared { due: AtomicU64::new(u64::MAX), thread: OnceLock::new() }
+        Shared { due: AtomicU64::new(u64::MAX), thread: Sleeper::default() }
     }
 }
 
@@ -39,14 +39,12 @@ impl Handle {
     }
     /// Asks for a look at the log.
     pub fn poke(&self) {
-        if let Some(thread) = self.0.thread.get() {
-            thread.unpark();
-        }
+        self.0.thread.wake();
     }
 }
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>, handle: &Handle) {
-    let _ = handle.0.thread.set(std::thread::current());
+    handle.0.thread.is_this_thread();
     // Not by the node's clock, which somebody may set back: then no tick would come until it has caught up.
     let mut last_ns = None;
     while !inner.stopping.load(SeqCst) {

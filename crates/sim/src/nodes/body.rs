@@ -251,7 +251,7 @@ impl Body {
             place.act(Act::After(wait_ns.clamp(1_000, 500_000_000) + 1_000, DUE));
         }
         for read in out.reads {
-            let out = self.member.read(&place.now, read).map_err(|e| Failure(format!("read: {e}")))?;
+            let out = self.member.read(|| place.now, read).map_err(|e| Failure(format!("read: {e}")))?;
             self.see_to(place, out)?;
         }
         Ok(())

@@ -338,7 +338,7 @@ impl Partition {
             place.act(Act::After(wait_ns + 1_000, DUE));
         }
         for read in reads {
-            let out = self.member.read(&place.now, read).map_err(|e| Failure(format!("read: {e}")))?;
+            let out = self.member.read(|| place.now, read).map_err(|e| Failure(format!("read: {e}")))?;
             self.see_to(place, out, snapshot)?;
         }
         Ok(())

@@ -348,7 +348,7 @@ impl<E: Engine> Versions<E> {
                     break;
                 }
                 // Somebody reads there, and what is in memory is to go. (Where the present would not fit any more it waits for him: what took the last of the disk would stay, unreadable once he has gone.)
-                Err(StoreError::DiskFull) if at_last && self.has_room_at_last(part.past_bytes) => {
+                Err(StoreError::DiskFull) if at_last && self.has_room_at_last(part.past_bytes as u64) => {
                     self.buckets.write().add(part.buckets());
                     self.engine.ingest_at_last(Tree::Past, &mut part.past())?;
                 }
@@ -364,12 +364,6 @@ impl<E: Engine> Versions<E> {
     fn has_room_for(&self, past_bytes: usize) -> bool {
         let unwritten_bytes = (self.overlay_bytes() + past_bytes) as u64;
         self.engine.room().is_none_or(|room| room.free >= room.needed(unwritten_bytes))
-    }
-
-    /// As [`Versions::has_room_for`], where nothing else is kept free.
-    fn has_room_at_last(&self, past_bytes: usize) -> bool {
-        let unwritten_bytes = self.ledger.demand.at_least().saturating_add(past_bytes as u64);
-        self.engine.room().is_none_or(|room| room.free >= room.needed_at_last(unwritten_bytes))
     }
 
     /// Whether the engine may hold a key, by its prefix's `bounds`, which are read where they are another's.

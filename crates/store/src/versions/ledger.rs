@@ -209,10 +209,10 @@ impl<E: Engine> Versions<E> {
         }
     }
 
-    /// Whether what is in memory needs more room than there is beside a reserve. (It may wait for something else: for who reads what it would end.)
-    pub fn needs_ballast(&self) -> bool {
-        let needed = |room: crate::disk::Room| room.needed_at_last(self.ledger.demand.at_least());
-        self.engine.room().is_some_and(|room| room.free < needed(room))
+    /// Whether what is in memory fits what is free, and so many bytes beside it, where nothing else is kept free.
+    pub fn has_room_at_last(&self, more_bytes: u64) -> bool {
+        let unwritten_bytes = self.ledger.demand.at_least().saturating_add(more_bytes);
+        self.engine.room().is_none_or(|room| room.free >= room.needed_at_last(unwritten_bytes))
     }
 
     /// Gives the reserve up: something that frees space found no room. `false`: there was none.
