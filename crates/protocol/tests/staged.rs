@@ -165,6 +165,13 @@ fn run(seed: u64, overlooks: bool, told: &mut (usize, usize)) -> bool {
                     }
                 }
                 4 => both.restart(),
+                5 => {
+                    // Some were decided below it: of those nobody could tell any more.
+                    let collect = Command::Collect { threshold: ts(both.now - chance.below(12)), apart: Vec::new() };
+                    if !both.both(&collect, &collect) {
+                        return false;
+                    }
+                }
                 _ => {}
             }
         }

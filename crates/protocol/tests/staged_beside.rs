@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use clock::Timestamp;
-use protocol::txn::{Batch, Cause, Command, Part, Range, RangeId, Refusal, Span, TxnId, Verdict, VersionStore, Write};
+use protocol::txn::{
+    Batch, Cause, Command, Part, Range, RangeId, Read, Refusal, Span, TxnId, Verdict, VersionStore, Write,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -60,7 +62,7 @@ fn batch(serial: u64, keys: impl IntoIterator<Item = u32>, since: u64) -> Batch 
 /// How another transaction is written.
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// In one entry: nothing of it can be kept.
+    /// In one entry.
     Whole,
     Parts,
     /// With other ranges.
@@ -155,8 +157,10 @@ fn nothing_that_a_large_commit_writes_beside_it_is_missed() {
 /// What is kept is compared, and the versions are not asked again.
 #[test]
 fn beside_a_few_large_ones_nothing_is_asked_at_the_command() {
-    let (verdict, log) = beside(&[How::Parts, How::Prepared], false, 0);
-    assert_eq!((verdict, log.asked_most), (Verdict::Committed, 0));
+    for others in [&[How::Parts, How::Prepared][..], &[How::Whole], &[How::Whole; 4]] {
+        let (verdict, log) = beside(others, false, 0);
+        assert_eq!((verdict, log.asked_most), (Verdict::Committed, 0), "{others:?}");
+    }
 }
 
 /// After a restart, and of what is looked at again, each record and each look does a little, and the command the rest.
@@ -197,4 +201,25 @@ fn what_is_staged_counts_as_it_stands_in_memory() {
     log.stage(&large);
     assert_eq!(log.range.staged_memory_bytes(txn(2)), held);
     assert_eq!(log.range.staged_memory_bytes(txn(1)), 0);
+}
+
+/// Reads, too; where they go beyond the first part, what is written is counted once that is known.
+#[test]
+fn what_is_read_counts_where_it_stands_in_memory() {
+    let mut log = Log::new();
+    let reads = (0..MANY).map(|n| Read::Present { key: key(n), since: ts(50) }).collect();
+    let large = Batch { reads, ..batch(1, 0..MANY, 50) };
+    let (whole, parts) = large.to_parts(64 << 10);
+    let mut stage = |number: usize| {
+        let (txn, until) = (large.txn, ts(1_000_000));
+        let part = Part { txn, until, whole: whole.clone(), number: number as u32, bytes: parts[number].clone() };
+        let announced = part.memory_bytes();
+        assert_eq!(log.apply(&Command::Stage { part, quota: 1 << 30 }), Verdict::Staged);
+        (announced, log.range.staged_memory_bytes(self::txn(2)))
+    };
+    let of_reads = u64::from(MANY) * size_of::<Read>() as u64;
+    let first = whole.bytes + of_reads;
+    assert_eq!(stage(0), (first, first));
+    let all = (1..parts.len()).map(&mut stage).last().unwrap();
+    assert_eq!(all, (whole.bytes, first + u64::from(MANY) * 72));
 }

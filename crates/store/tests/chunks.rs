@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use clock::Timestamp;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use store::engine::Tree;
-use store::versions::{APPLY_KEYS_MAX, Garbage, NEWER_KEYS_MAX, Scan, Writes};
+use store::versions::{APPLY_KEYS_MAX, Garbage, NEWER_KEYS_MAX, SHOWN_MAX, Scan, Writes};
 use store::{Engine, MemoryEngine, Span, Versions, VersionsConfig, Write};
 
 fn ts(n: u64) -> Timestamp {
@@ -265,4 +266,66 @@ fn who_places_what_is_shown_does_not_go_on_for_what_comes_meanwhile() {
     show(&store, 3);
     assert_eq!([0; 4].map(|_| store.place(usize::MAX)), [true, true, true, false], "one at a time");
     assert_eq!(keys_of(&chunks(&store, 0..4, 10, false)).len(), 4);
+}
+
+/// Ten writes of a command at a time; every second one writes a key, too, that is the first of all.
+fn shown(at: u64) -> Vec<Write> {
+    let keys = (0..10).map(|n| if n == 0 && at.is_multiple_of(2) { 0 } else { at * 10 + n });
+    keys.map(|n| (key(n), Some(Bytes::from(at.to_string())))).collect()
+}
+
+/// The keys of such commands, up to one of them, that are not read as they should be.
+fn missed(store: &Versions<MemoryEngine>, from: u64, last: u64) -> Vec<(u64, u64)> {
+    let newest_even = last - last % 2;
+    let of = |at: u64| (0..10).map(move |n| (at, at * 10 + n)).filter(|(at, n)| n % 10 > 0 || at % 2 > 0);
+    let all = (from..=last).flat_map(of).chain((newest_even > 0).then_some((newest_even, 0)));
+    let is_missed = |(at, n): &(u64, u64)| {
+        let found = store.get(&key(*n), ts(1000)).unwrap();
+        let index = store.version_between_in(&span(*n..n + 1), ts(at - 1), ts(1000)).unwrap();
+        found != Some((ts(*at), Bytes::from(at.to_string()))) || index != Some((key(*n), ts(*at)))
+    };
+    all.filter(is_missed).collect()
+}
+
+/// With no more room in the list, who comes puts the oldest in its places and nothing else: of each so many writes are placed at a time.
+#[test]
+fn who_comes_with_one_too_many_places_the_oldest_only() {
+    let store = store();
+    let several = SHOWN_MAX as u64 + 3;
+    for at in 1..=several {
+        store.show(ts(at), Arc::new(shown(at)));
+        assert_eq!(missed(&store, 1, at), []);
+    }
+    let outside = || [5, (several + 1) * 10].map(|n| store.get(&key(n), ts(1000)).unwrap());
+    let mut placed = 0;
+    while store.place(10) {
+        placed += 1;
+        assert_eq!(missed(&store, 1, several), [], "after {placed}");
+        assert_eq!(outside(), [None, None], "no command has them");
+    }
+    assert_eq!(placed + 1, SHOWN_MAX, "all but the oldest wait for whoever has the time");
+    let keys = keys_of(&chunks(&store, 0..(several + 2) * 10, 1000, false)).len() as u64;
+    assert_eq!(keys, several * 10 - several / 2 + 1);
+}
+
+#[test]
+fn whoever_reads_while_another_thread_places_what_is_shown_misses_nothing() {
+    let (store, over) = (store(), AtomicBool::new(false));
+    let missed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(SeqCst) {
+                while store.place(1) {}
+                std::thread::yield_now();
+            }
+        });
+        let missed: Vec<_> = (1..=90)
+            .flat_map(|at| {
+                store.show(ts(at), Arc::new(shown(at)));
+                missed(&store, at.saturating_sub(SHOWN_MAX as u64).max(1), at)
+            })
+            .collect();
+        over.store(true, SeqCst);
+        missed
+    });
+    assert_eq!(missed, []);
 }

@@ -24,7 +24,7 @@
 //! The copy grows in memory. What cannot be split, for want of a majority or as it is the history of a single key, is copied up to [`SNAPSHOT_BYTES_MAX`]; beyond that it is not copied again for a while ([`TOO_LARGE_TICKS`]).
 
 use super::core::{Core, group_of, range_of};
-use super::snapshot::{SNAPSHOT_BYTES_MAX, put};
+use super::snapshot::{SNAPSHOT_BYTES_MAX, Snapshots, put};
 use crate::versions::{Store, bounded};
 use bytes::{BufMut, Bytes};
 use clock::{Reading, Timestamp};
@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Engine, Span, StoreError, Version};
 
-/// A range that was too large is refused without a look for so many ticks: a minute.
+/// A range that was too large is refused without a look for so many ticks: a minute. So long it counts, too, how often a copy was begun anew.
 const TOO_LARGE_TICKS: u64 = 600;
 /// Versions looked at in a tick, at most, those that are left out among them: some 20 to 40 ms.
 const LOOKS_MAX: usize = 4096;
@@ -46,7 +46,7 @@ const KEYS_MIN: usize = 8;
 const PLACED_MAX: usize = 4096;
 /// So many bytes of a tick are a key.
 const KEY_BYTES: usize = 512;
-/// Of one large commit so many writes are looked for deletions, in one step; with more the copy is begun anew.
+/// Of one large commit so many writes are looked for deletions, in one step, beside those that were prepared when the copy began; with more it is begun anew.
 const NOTED_MAX: usize = 8192;
 /// But only so often, for one range: whoever writes such commits all the time would keep it from ever being copied. Then they are looked for all the same.
 const ANEW_MAX: u32 = 4;
@@ -135,6 +135,16 @@ impl Copying {
             }
         }
         Ok(())
+    }
+
+    /// Those of many writes, in key order, of which it does not have anyway what there was.
+    fn not_held<'a>(&self, writes: &'a [Write]) -> impl Iterator<Item = &'a Write> {
+        let first = writes.first().map_or(Bytes::new(), |write| write.key.clone());
+        let mut held = self.held.range(first..).map(|(key, _)| key).peekable();
+        writes.iter().filter(move |write| {
+            while held.next_if(|held| **held < write.key).is_some() {}
+            held.peek().is_none_or(|held| **held != write.key)
+        })
     }
 
     /// Whether there may be something missing that was there at the place.
@@ -229,10 +239,16 @@ impl<E: Engine> VersionStore for Copied<'_, E> {
         let rest = &copying.rest;
         let from = batch.writes.partition_point(|write| write.key < rest.start);
         let to = batch.writes.partition_point(|write| write.key < rest.end).max(from);
-        match to - from > NOTED_MAX && copying.anew < ANEW_MAX {
+        let writes = &batch.writes[from..to];
+        let most = if copying.anew < ANEW_MAX { NOTED_MAX } else { usize::MAX };
+        let looked_at: Vec<&Write> = match writes.len() > NOTED_MAX {
+            true => copying.not_held(writes).take(most.saturating_add(1)).collect(),
+            false => writes.iter().collect(),
+        };
+        match looked_at.len() > most {
             true => copying.overrun = true,
             false => {
-                for write in &batch.writes[from..to] {
+                for write in looked_at {
                     copying.note(&self.0.0, &write.key)?;
                 }
             }
@@ -245,6 +261,14 @@ impl Copying {
     /// The store for who writes to it while this goes on.
     pub(super) fn beside<'a, E>(&'a mut self, store: &'a Store<E>) -> Copied<'a, E> {
         Copied(store, RefCell::new(self))
+    }
+}
+
+impl Snapshots {
+    /// How often the copy of a range was begun anew by now. One that was given up says nothing of the next, a while later.
+    fn times_anew(&mut self, group: GroupId, ticks: u64) -> u32 {
+        self.anew.retain(|_, (_, last)| ticks.saturating_sub(*last) < TOO_LARGE_TICKS);
+        self.anew.get(&group).map_or(0, |(times, _)| *times)
     }
 }
 
@@ -271,7 +295,7 @@ impl<E: Engine> Core<E> {
             copying.at = Timestamp::MAX;
             copying.held.clear();
         }
-        copying.anew = self.snapshots.anew.filter(|(of, _)| *of == group).map_or(0, |(_, times)| times);
+        copying.anew = self.snapshots.times_anew(group, ticks);
         self.snapshots.copying = Some(copying);
         self.tick_copying(now)
     }
@@ -284,7 +308,10 @@ impl<E: Engine> Core<E> {
         let Some(mut copying) = self.snapshots.copying.take() else { return Ok(()) };
         let (group, applied) = (copying.group, copying.applied);
         if copying.is_spoilt(&self.store.0) {
-            self.snapshots.anew = copying.overrun.then_some((group, copying.anew + 1));
+            // (What gives it up lets go of it, too: the count stays until the range is copied, or for a while.)
+            if copying.overrun {
+                self.snapshots.anew.insert(group, (copying.anew + 1, self.ticks));
+            }
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         }
@@ -294,7 +321,8 @@ impl<E: Engine> Core<E> {
             let bytes = Bytes::from(copying.out);
             let length = bytes.len() as u64;
             self.snapshots.outgoing.insert(group, bytes);
-            (self.snapshots.unsplit, self.snapshots.anew) = (None, None);
+            self.snapshots.unsplit = None;
+            self.snapshots.anew.remove(&group);
             self.log(now, Input::SnapshotTaken { group, index: applied, bytes: length });
         } else if let Some(at) = copying.middle.take_if(|_| copied > copying.fits) {
             // One at a time: two that cannot be split would else take each other's turn for ever, and neither be copied whole.
@@ -341,5 +369,61 @@ impl<E: Engine> Core<E> {
     /// Nobody wants it any more.
     pub(super) fn end_copy(&mut self, group: GroupId) {
         self.snapshots.copying.take_if(|copying| copying.group == group);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::txn::TxnId;
+    use store::{MemoryEngine, Versions, VersionsConfig};
+
+    fn at(us: u64) -> Timestamp {
+        Timestamp::new(us, 0)
+    }
+
+    fn key(n: usize) -> Bytes {
+        Bytes::from(format!("idx0{n:08}"))
+    }
+
+    /// How many deletions a copy knows of after a commit of so many keys, those from `held` on prepared when it began; `None`: it is begun anew.
+    fn noted(held: std::ops::Range<usize>, anew: u32) -> Option<usize> {
+        let versions = Arc::new(Versions::open(MemoryEngine::new(), VersionsConfig::default()).unwrap());
+        let all = 0..3 * NOTED_MAX;
+        let write = |n, since| Write { key: key(n), value: None, since };
+        let store = Store(versions);
+        // Of some keys there is a deletion.
+        let graves: Vec<Write> = all.clone().step_by(100).map(|n| write(n, at(1))).collect();
+        store.write(&graves, at(2), at(2)).unwrap();
+        let range = Range::new(RangeId(1), protocol::txn::Span::ALL);
+        let mut copying = Copying::begin(GroupId(1), &range, 1, &store.0, usize::MAX).unwrap();
+        copying.at = at(3);
+        copying.anew = anew;
+        copying.held = held.map(|n| (key(n), Vec::new())).collect();
+        let writes = all.map(|n| write(n, at(3))).collect();
+        let batch = Arc::new(Batch { txn: TxnId { serial: 1, node: 1 }, writes, ..Batch::default() });
+        copying.beside(&store).write_whole(&batch, at(4), at(4)).unwrap();
+        (!copying.overrun).then_some(copying.graves.len())
+    }
+
+    #[test]
+    fn how_often_a_copy_was_begun_anew_counts_for_its_range_and_for_a_while() {
+        let mut snapshots = Snapshots::default();
+        snapshots.anew.insert(GroupId(1), (ANEW_MAX, 100));
+        snapshots.anew.insert(GroupId(2), (1, 500));
+        assert_eq!([1, 2, 3].map(|group| snapshots.times_anew(GroupId(group), 600)), [ANEW_MAX, 1, 0]);
+        assert_eq!([1, 2].map(|group| snapshots.times_anew(GroupId(group), 100 + TOO_LARGE_TICKS)), [0, 1]);
+    }
+
+    #[test]
+    fn what_was_prepared_before_is_not_counted_among_what_is_to_be_looked_at() {
+        let all = 3 * NOTED_MAX;
+        assert_eq!(noted(0..0, 0), None);
+        assert_eq!(noted(0..all, 0), Some(0));
+        // Every hundredth of the others.
+        assert_eq!(noted(100..all, 0), Some(1));
+        assert_eq!(noted(NOTED_MAX..all, 0), Some(NOTED_MAX.div_ceil(100)));
+        assert_eq!(noted(NOTED_MAX + 1..all, 0), None);
+        assert_eq!(noted(0..0, ANEW_MAX), Some(all.div_ceil(100)));
     }
 }

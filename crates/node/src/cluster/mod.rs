@@ -104,7 +104,7 @@ pub use protocol::log::raft::{Record, RecordNumber, Role};
 pub use replicas::{ChangeRefused, ReplicaChange};
 pub use serve::{LongRead, READING_MAX};
 pub use silence::PROBE_TICKS;
-pub use snapshot::SNAPSHOT_BYTES_MAX;
+pub use snapshot::{FreezeReason, Frozen, SNAPSHOT_BYTES_MAX};
 pub use stage::STAGED_US;
 pub(crate) use state::VERSION as STATE_VERSION;
 pub use transaction::{SPANS_MAX, SpanAhead, Transaction};

@@ -30,9 +30,13 @@ pub(crate) fn fenced() -> Answer {
 pub(crate) fn slot_of(command: &Command) -> Option<Slot> {
     match command {
         Command::Commit(batch) | Command::Prepare { batch, .. } => Some((batch.txn, 0)),
-        Command::Stage { part, .. } => Some((part.txn, part.number.saturating_add(1))),
+        Command::Stage { part, .. } => Some(slot_of_part(part)),
         _ => None,
     }
+}
+
+fn slot_of_part(part: &Part) -> Slot {
+    (part.txn, part.number.saturating_add(1))
 }
 
 impl<E: Engine> Core<E> {
@@ -212,7 +216,8 @@ impl<E: Engine> Core<E> {
 
     /// The command for a part; or the answer, where none is needed or possible.
     fn take_part(&self, range: RangeId, part: Part) -> Result<Result<Command, Answer>, StoreError> {
-        let state = &self.shard(range)?.range;
+        let shard = self.shard(range)?;
+        let state = &shard.range;
         if state.standing(part.txn) != Standing::Unknown {
             return Ok(Err(fenced()));
         }
@@ -223,7 +228,9 @@ impl<E: Engine> Core<E> {
             return Ok(Err(Answer::Done));
         }
         let quota = self.options.limits.staged_bytes;
-        if !state.stages(part.txn) || part.number == 0 {
+        // It was let in when it came first, whatever others have staged since.
+        let on_its_way = shard.by_slot.contains_key(&slot_of_part(&part));
+        if !on_its_way && (!state.stages(part.txn) || part.number == 0) {
             // The range's log looks after the range. The node's memory is looked after here: short writes take several times their bytes.
             let (bytes, staged) = (part.memory_bytes(), self.staged_memory_beside(part.txn));
             if bytes.saturating_add(staged) > quota {

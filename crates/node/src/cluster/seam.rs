@@ -151,6 +151,9 @@ pub struct LogLimits {
     pub records_kept: u64,
     /// As `entries_kept`, in bytes: where it is fewer entries.
     pub entry_bytes_kept: usize,
+    /// As `entry_bytes_kept`, where the log core writes what is kept again, in one step; but what a replica lacks that was heard lately is kept all the same,
+    /// up to `entry_bytes_kept` more of all ranges together.
+    pub carried_bytes: usize,
     /// Bytes of a range that another replica needs are read in a tick, at most, or a few keys; and so many of a snapshot are installed at a time.
     pub copied_bytes_per_tick: usize,
     /// A range of which more was copied is split in two instead.
@@ -173,6 +176,7 @@ impl Default for LogLimits {
             entries_kept: 1000,
             records_kept: 100_000,
             entry_bytes_kept: 64 << 20,
+            carried_bytes: 16 << 20,
             copied_bytes_per_tick: 4 << 20,
             copied_bytes: 256 << 20,
             record_bytes_kept: 256 << 20,

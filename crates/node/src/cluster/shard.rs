@@ -82,6 +82,8 @@ pub(crate) struct Shard {
     pub applied: u64,
     /// What that was in the last frozen layer.
     pub frozen: Option<u64>,
+    /// What that was in the last layer that the engine has.
+    pub flushed: u64,
     /// It came of a split, and its group is still to be created here: on these nodes, above this timestamp.
     pub founding: Option<(Vec<u32>, Timestamp)>,
     /// What was referred to before this, whoever led then, is not known here.
@@ -121,6 +123,7 @@ impl Shard {
             range,
             applied,
             frozen: None,
+            flushed: 0,
             founding: None,
             led: None,
             flights: Flights::default(),
@@ -149,7 +152,7 @@ impl Shard {
     pub fn restore(&mut self, range: Range, applied: u64) {
         self.written = range.applied();
         self.referred_from = range.applied();
-        (self.range, self.applied, self.frozen, self.led) = (range, applied, None, None);
+        (self.range, self.applied, self.frozen, self.flushed, self.led) = (range, applied, None, 0, None);
         self.flights.clear();
     }
 

@@ -12,7 +12,8 @@
 //!    whether it was written again above the threshold or not. Not at the threshold: what was prepared before may be decided later, and lies above the deletion only.
 //! 2. A replica's state goes after the record of its removal is durable, not before: a restart that still finds the replica finds its state.
 //! 3. The log keeps what is not flushed, and [`super::LogLimits::entries_kept`] entries more (or [`super::LogLimits::entry_bytes_kept`], where those are
-//!    fewer), for replicas that lag a little.
+//!    fewer), for replicas that lag a little. Where what is kept is written again, it is less, but for what a replica lacks that its leader has heard lately,
+//!    so many bytes of all ranges together. Of a range that is idle as well.
 //!
 //! # Caveats
 //! A snapshot is in memory at its leader, which copies it a slice at a time (`copying`), and at its receiver, as it came and then in the overlay. So larger ranges are split first.
@@ -40,8 +41,6 @@ pub const SNAPSHOT_BYTES_MAX: u64 = 1 << 30;
 const REFUSED_TICKS: u64 = 30;
 /// So many bytes of a snapshot that came in are looked at in a tick, at most, or a row more: some 20 ms.
 const LOOKED_AT_BYTES: usize = 8 << 20;
-/// Of a range's entries that nobody here needs any more so many bytes are kept where the log core writes them again, in one step.
-const CARRIED_BYTES_MAX: usize = 16 << 20;
 /// So often who freezes puts what was just shown in its places before he takes the core; then it is put there meanwhile.
 const FREEZE_TRIES: usize = 8;
 /// While more than so many bytes are staged, freezing is put off: they are written with each layer, once more.
@@ -49,6 +48,28 @@ const STAGED_PUT_OFF_BYTES: u64 = 8 << 20;
 /// For so many ticks at most: a minute.
 const PUT_OFF_TICKS_MAX: u64 = 600;
 const VERSION: u8 = 1;
+
+/// Why a layer is to be closed ([`Member::freeze`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreezeReason {
+    /// It is time to, or somebody asks for it.
+    Due,
+    /// The disk has little room. What is staged, and written with the layer, would take more of it where it is more than what the log gives back.
+    Tight,
+    /// The disk has none; or nothing comes after it.
+    Room,
+}
+
+/// What came of [`Member::freeze`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frozen {
+    /// There is a layer more.
+    Layer,
+    /// Nothing had changed, or a snapshot is half installed, of which a slice was.
+    Nothing,
+    /// Much is staged, and would be written with it: later.
+    PutOff,
+}
 
 /// Snapshots on their way, and what was frozen.
 #[derive(Debug, Default)]
@@ -67,10 +88,12 @@ pub(crate) struct Snapshots {
     looking: Option<Looking>,
     /// What is being installed.
     pub(super) current: Option<Installing>,
-    /// A range whose copy was begun anew for a large commit, and how often.
-    pub(super) anew: Option<(GroupId, u32)>,
+    /// Ranges whose copy was begun anew for a large commit: how often since one came to its end, and when last, in ticks.
+    pub(super) anew: BTreeMap<GroupId, (u32, u64)>,
     /// Since when freezing is put off, in ticks.
     put_off_since: Option<u64>,
+    /// What had been given out as records when a layer was closed last, bytes.
+    logged_at_layer: u64,
     /// The keys of ranges whose snapshot was refused, as another range here still holds some of them; and when, in ticks.
     refused: BTreeMap<GroupId, (Span, u64)>,
     /// Installed in memory: the group (`None`: its replica was removed since), and the position of the layer that makes it durable.
@@ -325,6 +348,7 @@ impl<E: Engine> Core<E> {
             }
         }
         self.snapshots.frozen.push_back((self.count, applied, Arc::new(thresholds)));
+        self.snapshots.logged_at_layer = self.snapshots.written.bytes;
         true
     }
 
@@ -346,23 +370,38 @@ impl<E: Engine> Core<E> {
         self.snapshots.creating = waiting;
         let ready: Vec<(RangeId, u64)> = ready;
         ready.into_iter().for_each(|(range, _)| self.create_group(now, range));
-        let mut durable = BTreeMap::new();
+        let mut durable = Vec::new();
         while self.snapshots.frozen.front().is_some_and(|(position, ..)| *position <= flushed) {
             let Some((_, applied, thresholds)) = self.snapshots.frozen.pop_front() else { break };
             self.thresholds_flushed(&thresholds);
-            durable.extend(applied);
+            for (range, applied) in applied {
+                // (Of a replica that was removed since it says nothing of the one that came after it.)
+                let shard = self.shards.get_mut(&range);
+                if let Some(shard) = shard.filter(|shard| shard.frozen.is_some_and(|frozen| frozen >= applied)) {
+                    shard.flushed = applied;
+                    durable.push(range);
+                }
+            }
         }
         let (oldest, last) = (self.replicas.oldest_record(), self.snapshots.last_record);
         let by_number = (last.0.saturating_sub(oldest.0) > self.options.limits.records_kept)
             .then(|| RecordNumber(last.0 - self.options.limits.records_kept / 2));
         let by_bytes = self.snapshots.written.too_old(oldest, self.options.limits.record_bytes_kept);
         let below = by_number.max(by_bytes);
-        let (kept, kept_bytes) = (self.options.limits.entries_kept, self.options.limits.entry_bytes_kept);
-        // What is kept is written again then.
-        let kept_bytes = if below.is_some() { kept_bytes.min(CARRIED_BYTES_MAX) } else { kept_bytes };
-        for (range, applied) in durable {
-            let large = self.replicas.place_before(group_of(range), kept_bytes);
-            let index = applied.saturating_sub(kept).max(large.unwrap_or(0)).min(applied);
+        let kept = self.options.limits.entries_kept;
+        // All that is kept may be written again, what idle ranges have kept since before, too.
+        let cut: Vec<(RangeId, u64)> = match below {
+            Some(_) => self.shards.iter().map(|(range, shard)| (*range, shard.flushed)).collect(),
+            None => {
+                durable.sort_unstable();
+                durable.dedup();
+                durable.into_iter().filter_map(|range| Some((range, self.shards.get(&range)?.flushed))).collect()
+            }
+        };
+        let mut more = below.map(|_| self.options.limits.entry_bytes_kept);
+        for (range, flushed) in cut {
+            let large = self.kept_from(group_of(range), more.as_mut());
+            let index = flushed.saturating_sub(kept).max(large.unwrap_or(0)).min(flushed);
             let has = self.replicas.status(group_of(range)).is_some_and(|status| status.truncated < index);
             if has {
                 self.log(now, Input::Truncate { group: group_of(range), index });
@@ -372,6 +411,21 @@ impl<E: Engine> Core<E> {
             self.log(now, Input::Carry { below });
         }
         self.recycle_later = true;
+    }
+
+    /// The place after which entries are kept for replicas that lag, by their bytes. Where they are written again: with so many bytes more than
+    /// elsewhere, at most, of all ranges together, which are counted down.
+    fn kept_from(&self, group: GroupId, more: Option<&mut usize>) -> Option<u64> {
+        let limits = &self.options.limits;
+        let Some(more) = more else { return self.replicas.place_before(group, limits.entry_bytes_kept) };
+        let most = limits.carried_bytes.saturating_add(*more).min(limits.entry_bytes_kept);
+        let furthest = self.replicas.place_before(group, most)?;
+        let near = self.replicas.place_before(group, limits.carried_bytes)?.max(furthest);
+        // Who puts entries off, as memory is full there, lags for just the time in which they are many: a copy of the range would be more for it.
+        let from = self.replicas.least_matched(group, furthest).map_or(near, |lacked| lacked.min(near));
+        let beyond = self.replicas.bytes_after(group, from).saturating_sub(self.replicas.bytes_after(group, near));
+        *more = more.saturating_sub(beyond);
+        Some(from)
     }
 
     /// After the log core was drained: what it wrote again is given out, and not durable yet.
@@ -386,6 +440,7 @@ impl<E: Engine> Core<E> {
     pub fn removed(&mut self, now: &Reading, group: GroupId) {
         self.log(now, Input::Remove { group });
         self.end_copy(group);
+        self.snapshots.anew.remove(&group);
         self.snapshots.outgoing.remove(&group);
         self.snapshots.incoming.remove(&group);
         // Another replica may come, and be given another snapshot, before the layer with this one's is durable. Until then its bytes are in memory.
@@ -421,37 +476,42 @@ impl<E: Engine> Core<E> {
 }
 
 impl<E: Engine> Member<E> {
-    /// Freezes the versions in memory together with the state of all ranges, ready for [`store::Versions::flush`]. `false`: nothing changed, or a snapshot is half installed, of which a
-    /// slice was; or much is staged, and it is put off ([`STAGED_PUT_OFF_BYTES`]). What is shown is put in its places before, while others go on.
-    pub fn freeze(&self) -> bool {
+    /// Freezes the versions in memory together with the state of all ranges, ready for [`store::Versions::flush`]. What is shown is put in its places before, while others go on.
+    pub fn freeze(&self, reason: FreezeReason) -> Frozen {
+        let mut core = self.lock();
         for _ in 0..FREEZE_TRIES {
-            if !self.versions().place(usize::MAX) {
+            if !self.versions().place(0) {
                 break;
             }
+            drop(core);
+            self.versions().place(usize::MAX);
+            core = self.lock();
         }
-        let mut core = self.lock();
         if let Err(why) = core.tick_installing() {
             core.trouble = Some(why);
-            return false;
+            return Frozen::Nothing;
         }
-        if core.puts_off_freeze() {
-            return false;
+        if core.puts_off_freeze(reason) {
+            return Frozen::PutOff;
         }
         let frozen = core.freeze();
         // Who asks flushes what there is.
         core.out.flush &= core.snapshots.current.is_some();
-        frozen
+        if frozen { Frozen::Layer } else { Frozen::Nothing }
     }
 }
 
 impl<E: Engine> Core<E> {
-    /// Whether no layer is closed now, as what is staged would be written with it, once more each time. Never where a layer is as large as one should be, or memory or disk are scarce:
+    /// Whether no layer is closed now, as what is staged would be written with it, once more each time. Never where a layer is as large as one should be, or memory or disk are scarce (and the log gives back as much of the disk as is staged, if there is some left):
     /// parts may wait for just that, and all who write would wait for it once it had become one large layer. And not for long.
-    fn puts_off_freeze(&mut self) -> bool {
+    fn puts_off_freeze(&mut self, reason: FreezeReason) -> bool {
         let staged = self.staged_here();
         // Somebody waits for the layer.
         let waits = !self.snapshots.made.is_empty() || self.snapshots.half || self.snapshots.current.is_some();
-        let scarce = || self.disk_full || self.store.0.freeze_due() || self.is_crowded_for_parts();
+        let logged = self.snapshots.written.bytes - self.snapshots.logged_at_layer;
+        let tight = reason == FreezeReason::Tight && logged >= staged;
+        let room = reason == FreezeReason::Room || self.disk_full || tight;
+        let scarce = || room || self.store.0.freeze_due() || self.is_crowded_for_parts();
         if staged <= STAGED_PUT_OFF_BYTES || waits || self.closed || scarce() {
             self.snapshots.put_off_since = None;
             return false;
@@ -462,5 +522,71 @@ impl<E: Engine> Core<E> {
         }
         self.snapshots.put_off_since = None;
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::opening::Opening;
+    use super::super::seam::{ClusterOptions, Founding, NodeId};
+    use super::*;
+    use clock::{Interval, Status, Timestamp};
+    use std::sync::mpsc;
+    use std::sync::{Mutex, Weak};
+    use store::{MemoryEngine, Versions, VersionsConfig, Write, versions::Writes};
+
+    fn member() -> Arc<Member<MemoryEngine>> {
+        let now = Reading {
+            interval: Interval { earliest_ns: 1_000_000_000, latest_ns: 1_000_001_000 },
+            as_of_ns: 0,
+            void_after_ns: u64::MAX,
+            now_ns: 0,
+            max_drift_ppb: 0,
+            status: Status::Synchronized,
+        };
+        let founding = Founding { range: RangeId(1), start: Bytes::new(), replicas: vec![NodeId(1)] };
+        let options = ClusterOptions::new(7, NodeId(1), vec![founding], 1);
+        let versions = Versions::open(MemoryEngine::new(), VersionsConfig::default()).unwrap();
+        Opening::new(options, Arc::new(versions), &now).unwrap().finish(&now).unwrap()
+    }
+
+    /// Some writes; and whether the core was held whenever one of them was looked at.
+    struct Watched(Vec<Write>, Weak<Member<MemoryEngine>>, Arc<Mutex<Vec<bool>>>);
+
+    impl Writes for Watched {
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+        fn at(&self, number: usize) -> (&[u8], Option<&Bytes>) {
+            if let Some(member) = self.1.upgrade() {
+                self.2.lock().unwrap().push(member.is_held());
+            }
+            (&self.0[number].0, self.0[number].1.as_ref())
+        }
+    }
+
+    /// Who freezes waits for the core, as somebody applies what is shown: it is put in its places while nobody has to wait.
+    #[test]
+    fn what_was_shown_while_it_waited_for_the_core_is_not_placed_under_it() {
+        let (member, held) = (member(), Arc::new(Mutex::new(Vec::new())));
+        let core = member.look();
+        let (going, goes) = mpsc::channel();
+        let freezing = std::thread::spawn({
+            let member = member.clone();
+            move || {
+                going.send(()).unwrap();
+                member.freeze(FreezeReason::Due)
+            }
+        });
+        goes.recv().unwrap();
+        // By now it most likely waits; if not it finds this before.
+        (0..10_000).for_each(|_| std::thread::yield_now());
+        let writes = (0..10).map(|n| (Bytes::from(format!("k{n}")), Some(Bytes::new()))).collect();
+        member.versions().show(Timestamp::new(1, 0), Arc::new(Watched(writes, Arc::downgrade(&member), held.clone())));
+        held.lock().unwrap().clear();
+        drop(core);
+        assert_eq!(freezing.join().unwrap(), Frozen::Layer);
+        let held = held.lock().unwrap();
+        assert!(held.len() >= 10 && held.iter().all(|held| !held), "{held:?}");
     }
 }

@@ -68,6 +68,7 @@ impl State {
             }
             let floor = Timestamp::from_u64(rest.try_get_u64().ok()?);
             let mut shard = Shard::new(range, applied);
+            shard.flushed = applied;
             shard.founding = (!nodes.is_empty()).then_some((nodes, floor));
             shards.insert(shard.range.id(), Box::new(shard));
         }

@@ -1,6 +1,6 @@
 //! Engines that fall behind: whoever writes is held back, and memory is not filled.
 
-use super::client::{Txn, value};
+use super::client::{Txn, pairs, set, value};
 use super::world::{World, founding};
 use node::TxnError;
 use node::cluster::LogLimits;
@@ -22,12 +22,16 @@ fn world(seed: u64, holds: bool) -> World {
 }
 
 fn with_ranges(seed: u64, holds: bool, starts: &[&str]) -> World {
+    with_limits(seed, holds, starts, LogLimits::default())
+}
+
+fn with_limits(seed: u64, holds: bool, starts: &[&str], limits: LogLimits) -> World {
     let limits = LogLimits {
         entry_bytes: 2000,
         part_bytes: 500,
         entries_kept: 10_000,
         uncommitted_bytes: UNCOMMITTED_BYTES,
-        ..LogLimits::default()
+        ..limits
     };
     let versions = VersionsConfig { freeze_bytes: LAYER_BYTES, ..VersionsConfig::default() };
     let prepare: fn(&node::Sabotage) = match holds {
@@ -183,6 +187,104 @@ fn a_follower_whose_engine_falls_behind_takes_no_more_and_catches_up() {
 fn a_follower_that_takes_what_comes_fills_its_memory() {
     let held = of_a_follower(false);
     assert!(held > MEANT_BYTES + ON_ITS_WAY_BYTES, "{held}");
+}
+
+/// The log is written again, with less of what is kept for those who lag; but one that puts entries off for the time, and says so, gets them and no copy of the range.
+#[test]
+fn a_follower_that_takes_no_more_is_sent_entries_afterwards() {
+    for (entry_bytes_kept, copies) in [(LogLimits::default().entry_bytes_kept, false), (10_000, true)] {
+        let limits = LogLimits { records_kept: 50, carried_bytes: 10_000, entry_bytes_kept, ..LogLimits::default() };
+        let mut w = with_limits(2, true, &[""], limits);
+        let leader = w.leader(1).unwrap();
+        let (gateway, slow) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+        let count = 3 * MEANT_BYTES / WRITTEN_BYTES;
+        w.holds_flushes.insert(slow);
+        let done = write(&mut w, gateway, count, WRITTEN_BYTES);
+        run_and_flush(&mut w, &[slow], 30);
+        assert_eq!(done.get(), (count, 0));
+        w.holds_flushes.clear();
+        let applied = |w: &World, node| w.member(node).digest(node::RangeId(1)).unwrap().0;
+        let mut left = 300;
+        while applied(&w, slow) != applied(&w, leader) {
+            left -= 1;
+            assert!(left > 0, "it does not catch up, with {entry_bytes_kept} bytes kept");
+            w.run(100_000);
+            w.flush(slow);
+        }
+        let installed = w.member(slow).counters().snapshots_installed.get();
+        assert_eq!(installed > 0, copies, "{entry_bytes_kept} bytes are kept");
+    }
+}
+
+/// As `a_follower_that_takes_no_more_is_sent_entries_afterwards`, in three ranges at once: more than there is room for of all together.
+#[test]
+fn what_is_kept_for_followers_that_take_no_more_is_bounded_over_all_ranges() {
+    for (entry_bytes_kept, copies) in [(LogLimits::default().entry_bytes_kept, false), (70_000, true)] {
+        let limits = LogLimits { records_kept: 50, carried_bytes: 10_000, entry_bytes_kept, ..LogLimits::default() };
+        let mut w = with_limits(2, true, &["", "e", "m"], limits);
+        let leader = w.leader(1).unwrap();
+        (1..=3).for_each(|range| super::links::lead(&mut w, range, leader));
+        let slow = (leader + 1) % 3 + 1;
+        // Somewhat less than one range may keep, of each.
+        let row = |n: usize| format!("{}{n:04}", ["b", "f", "row"][n % 3]);
+        w.holds_flushes.insert(slow);
+        for n in 0..3 * 60 {
+            w.ask(leader, async move |env| set(env, pairs(&[(&row(n), &"x".repeat(1500))])).await);
+            if n % 10 == 9 {
+                run_and_flush(&mut w, &[slow], 1);
+            }
+        }
+        w.holds_flushes.clear();
+        run_and_flush(&mut w, &[], 30);
+        let installed = w.member(slow).counters().snapshots_installed.get();
+        assert_eq!(installed > 0, copies, "{entry_bytes_kept} bytes are kept");
+        w.check_replicas();
+    }
+}
+
+/// What an idle range has kept is written again with all else.
+#[test]
+fn of_an_idle_range_less_is_kept_once_the_log_is_written_again() {
+    let limits = LogLimits { records_kept: 200, carried_bytes: 10_000, ..LogLimits::default() };
+    let mut w = with_limits(2, true, &["", "m"], limits);
+    let leader = w.leader(1).unwrap();
+    (1..=2).for_each(|range| super::links::lead(&mut w, range, leader));
+    for n in 0..20 {
+        w.ask(leader, async move |env| set(env, pairs(&[(&format!("a{n}"), &"x".repeat(1500))])).await);
+    }
+    w.run(1_000_000);
+    w.flush(leader);
+    let kept = |w: &World| {
+        let status = w.member(leader).status(node::RangeId(1)).unwrap();
+        status.applied - status.truncated
+    };
+    assert!(kept(&w) >= 20, "{}", kept(&w));
+    write(&mut w, leader, 3 * MEANT_BYTES / WRITTEN_BYTES, WRITTEN_BYTES);
+    run_and_flush(&mut w, &[], 30);
+    assert!(kept(&w) <= 10, "{}", kept(&w));
+}
+
+/// One that is dead is not waited for: it gets a copy when it is back.
+#[test]
+fn for_a_follower_that_is_silent_less_is_kept_once_the_log_is_written_again() {
+    let limits = LogLimits { records_kept: 50, carried_bytes: 10_000, ..LogLimits::default() };
+    let mut w = with_limits(2, true, &[""], limits);
+    let leader = w.leader(1).unwrap();
+    let (gateway, silent) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    w.crash(silent);
+    w.run(5_000_000);
+    let count = 3 * MEANT_BYTES / WRITTEN_BYTES;
+    let done = write(&mut w, gateway, count, WRITTEN_BYTES);
+    run_and_flush(&mut w, &[silent], 30);
+    assert_eq!(done.get(), (count, 0));
+    let status = w.member(leader).status(node::RangeId(1)).unwrap();
+    let kept = status.applied - status.truncated;
+    // Entries of 500 bytes, and one or two of what came since the log was written again.
+    assert!(kept < 60, "{kept} of {}", status.applied);
+    w.start(silent);
+    run_and_flush(&mut w, &[], 30);
+    assert!(w.member(silent).counters().snapshots_installed.get() > 0);
+    w.check_replicas();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::client::{Txn, pairs, set, value};
 use super::world::{Env, World, founding, key};
-use node::cluster::{ChangeRefused, NodeId, UNAVAILABLE_TICKS};
+use node::cluster::{ChangeRefused, LogLimits, NodeId, UNAVAILABLE_TICKS};
 use node::{RangeId, TxnError};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,8 +22,11 @@ fn is_unavailable<T: std::fmt::Debug>(seen: &Result<T, TxnError>) -> bool {
 /// A node that is cut off, and one whose peers are gone: the first calls learn it within ten seconds, and all others at once.
 #[test]
 fn a_node_that_hears_nobody_says_so_at_once() {
-    for (seed, killed) in [(0, false), (1, true)] {
-        let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
+    // What is one entry, and what is one for each range only.
+    let entry_bytes = LogLimits::default().entry_bytes;
+    for (seed, killed, entry_bytes) in [(0, false, entry_bytes), (1, true, entry_bytes), (1, true, 60)] {
+        let limits = LogLimits { entry_bytes, ..LogLimits::default() };
+        let mut w = World::with(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits);
         w.await_leader(1);
         w.ask(1, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
         assert_eq!(w.member(1).not_ready(&key("a")), None);

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use clock::{LadderLimits, Reading, Status};
 use node::cluster::{
-    ClusterOptions, Founding, Input, LogLimits, LongRead, MESSAGE_BYTES_MAX, Member, Message, NodeId, Opening, Outputs,
-    Record, RecordNumber, TICK_NS, VERSION_MAX, VERSION_MIN,
+    ClusterOptions, Founding, FreezeReason, Input, LogLimits, LongRead, MESSAGE_BYTES_MAX, Member, Message, NodeId,
+    Opening, Outputs, Record, RecordNumber, TICK_NS, VERSION_MAX, VERSION_MIN,
 };
 use node::{NodeOptions, RangeId, Sabotage};
 use protocol::door::Frame;
@@ -431,7 +431,7 @@ impl World {
 
     /// Freezes, flushes, and lets go of the log.
     pub fn flush(&mut self, node: u32) {
-        self.member(node).freeze();
+        self.member(node).freeze(FreezeReason::Due);
         self.flush_frozen(node);
     }
 
@@ -589,7 +589,7 @@ impl World {
                 self.input(node, Input::Due);
             }
             Event::Flush(node, life) if self.machines[&node].life == life => match self.holds_flushes.contains(&node) {
-                true => drop(self.member(node).freeze()),
+                true => drop(self.member(node).freeze(FreezeReason::Due)),
                 false => self.flush(node),
             },
             Event::Tick(..) | Event::Due(..) | Event::Flush(..) => {}

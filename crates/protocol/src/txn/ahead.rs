@@ -114,20 +114,20 @@ impl Ahead {
         }
     }
 
-    /// The range writes something, at `at`; `staged` is what is here of the batch, and `whole` what is written if that can be kept.
-    pub fn note(&mut self, staged: &[Write], written: &[Write], whole: Option<&Arc<Batch>>, at: Timestamp) {
+    /// The range writes something, at `at`; `staged` is what is here of the batch, and `whole` gives what is written, to be kept: it is asked only where not
+    /// all was compared.
+    pub fn note(&mut self, staged: &[Write], written: &[Write], whole: impl FnOnce() -> Arc<Batch>, at: Timestamp) {
         if self.changed.is_some() || self.looked_at == 0 {
             return;
         }
         let Some(from) = self.compare(staged, written, 0, at, &mut { LOOKS_MAX }) else { return };
-        match whole.filter(|_| self.unmet.len() < UNMET_MAX) {
-            Some(written) => self.unmet.push_back(Unmet { written: written.clone(), from, at }),
-            None => {
-                // Too much to be compared at once, or to be kept: the versions tell.
-                self.unmet.clear();
-                self.looked_at = 0;
-            }
+        if self.unmet.len() < UNMET_MAX {
+            self.unmet.push_back(Unmet { written: whole(), from, at });
+            return;
         }
+        // Too much to be kept: the versions tell.
+        self.unmet.clear();
+        self.looked_at = 0;
     }
 
     /// Forgets what was noted: what a test breaks.

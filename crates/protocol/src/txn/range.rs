@@ -436,11 +436,13 @@ impl Range {
         match self.certified(batch, versions)? {
             Ok(None) => {
                 versions.write(&batch.writes, at, at)?;
-                self.stagings.note(&batch.writes, None, at);
+                // What came as one entry stands in it, with its keys.
+                let apart = || Batch { writes: batch.writes.clone(), ..Batch::default() }.apart();
+                self.stagings.note(&batch.writes, || Arc::new(apart()), at);
             }
             Ok(Some(whole)) => {
                 versions.write_whole(&whole, at, at)?;
-                self.stagings.note(&whole.writes, Some(&whole), at);
+                self.stagings.note(&whole.writes, || whole.clone(), at);
             }
             Err(refusal) => return Ok(self.refuse(batch, refusal)),
         }
@@ -541,7 +543,7 @@ impl Range {
             self.applied
         );
         versions.write_whole(&prepared.batch, commit, prepared.at)?;
-        self.stagings.note(&prepared.batch.writes, Some(&prepared.batch), commit);
+        self.stagings.note(&prepared.batch.writes, || prepared.batch.clone(), commit);
         let Prepared { until, participants, .. } = prepared;
         self.memory.remember(txn, Outcome::Committed(commit), until, participants);
         self.count_commit();

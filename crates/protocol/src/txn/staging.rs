@@ -18,11 +18,12 @@
 
 use super::ahead::{Ahead, LOOKS_BESIDE_MAX, LOOKS_MAX, PART_WRITES};
 use super::codec::{read_batch, write_batch};
-use super::unfolding::{Unfolding, WRITE_BYTES_MIN, Whole, announced, span_apart};
-use super::{Batch, Cause, Span, TxnId, VersionStore, Write};
+use super::unfolding::{ENTRY_BYTES_MIN, Unfolding, Whole, announced, span_apart};
+use super::{Batch, Cause, Read, Span, TxnId, VersionStore, Write};
 use crate::wire::{Reader, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -77,10 +78,10 @@ impl Batch {
     fn extent(&self) -> Span {
         let behind = |key: &[u8]| Bytes::from([key, &[0]].concat());
         let reads = self.reads.iter().map(|read| match read {
-            super::Read::Key { key, .. } | super::Read::Present { key, .. } | super::Read::Unreferred { key, .. } => {
+            Read::Key { key, .. } | Read::Present { key, .. } | Read::Unreferred { key, .. } => {
                 Span::new(key.clone(), behind(key))
             }
-            super::Read::Span { span, .. } | super::Read::Referred { span, .. } => span.clone(),
+            Read::Span { span, .. } | Read::Referred { span, .. } => span.clone(),
         });
         // Writes are in order.
         let ends = self.writes.first().into_iter().chain(self.writes.last());
@@ -122,26 +123,27 @@ impl Staging {
     }
 }
 
-/// What so many bytes take that are so many writes.
-fn memory_bytes(bytes: u64, writes: u64) -> u64 {
-    bytes.saturating_add(writes.saturating_mul(size_of::<Write>() as u64))
+/// What so many bytes take that are so many reads and writes.
+fn memory_bytes(bytes: u64, (reads, writes): (u64, u64)) -> u64 {
+    // There cannot be more.
+    let of = |count: u64, size: usize| count.min(bytes / ENTRY_BYTES_MIN).saturating_mul(size as u64);
+    bytes.saturating_add(of(reads, size_of::<Read>())).saturating_add(of(writes, size_of::<Write>()))
 }
 
 impl Part {
-    /// What all that it is a part of will take in memory, about, as far as it says so: the first part says how many writes there are.
+    /// What all that it is a part of will take in memory, about, as far as it says so: the first part says how many reads there are, and, where they end
+    /// in it, how many writes.
     pub fn memory_bytes(&self) -> u64 {
-        let writes = if self.number == 0 { announced(&self.bytes) } else { None };
-        // There cannot be more.
-        memory_bytes(self.whole.bytes, writes.unwrap_or(0).min(self.whole.bytes / WRITE_BYTES_MIN))
+        memory_bytes(self.whole.bytes, if self.number == 0 { announced(&self.bytes) } else { (0, 0) })
     }
 }
 
 impl Came {
-    /// How many writes there are, or will be, as far as that is known.
-    fn count(&self) -> u64 {
+    /// How many reads and writes there are, or will be, as far as that is known.
+    fn counts(&self) -> (u64, u64) {
         match self {
-            Came::Some { read, .. } => read.count(),
-            Came::All(all) => all.batch.writes.len() as u64,
+            Came::Some { read, .. } => read.counts(),
+            Came::All(all) => (all.batch.reads.len() as u64, all.batch.writes.len() as u64),
         }
     }
 
@@ -255,15 +257,17 @@ impl Stagings {
         Ok(looks < LOOKS_BESIDE_MAX)
     }
 
-    /// The range writes something, `whole` where it can be kept.
-    pub fn note(&mut self, written: &[Write], whole: Option<&Arc<Batch>>, at: Timestamp) {
+    /// The range writes something; `whole` is all of it, to be kept, and is made only where it is needed.
+    pub fn note(&mut self, written: &[Write], whole: impl Fn() -> Arc<Batch>, at: Timestamp) {
+        let made = OnceCell::new();
+        let whole = || made.get_or_init(&whole).clone();
         self.by_txn.values_mut().for_each(|Staging { came, ahead, .. }| ahead.note(came.writes(), written, whole, at));
     }
 
     /// About what all but one take in memory.
     pub fn memory_bytes(&self, without: TxnId) -> u64 {
         let others = self.by_txn.iter().filter(|(txn, _)| **txn != without);
-        others.map(|(_, staging)| memory_bytes(staging.whole.bytes, staging.came.count())).sum()
+        others.map(|(_, staging)| memory_bytes(staging.whole.bytes, staging.came.counts())).sum()
     }
 
     /// See [`super::Range::overlook`].

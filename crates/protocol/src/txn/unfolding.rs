@@ -16,8 +16,8 @@ use bytes::Bytes;
 use clock::Timestamp;
 use std::sync::Arc;
 
-/// A write takes so many bytes at least.
-pub(super) const WRITE_BYTES_MIN: u64 = 4;
+/// A read or a write takes so many bytes at least.
+pub(super) const ENTRY_BYTES_MIN: u64 = 4;
 
 /// Writes of one index, from the place of the first one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +65,9 @@ impl Unfolding {
         self.parts.len() as u32
     }
 
-    /// So many writes there will be; 0: that is not known yet.
-    pub fn count(&self) -> u64 {
-        self.writes.unwrap_or(0)
+    /// So many reads and writes there will be; 0: that is not known yet.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.head.map_or(0, |head| head.reads), self.writes.unwrap_or(0))
     }
 
     /// The writes that were read so far.
@@ -116,7 +116,7 @@ impl Unfolding {
             let writes = r.number("writes").ok()?;
             self.writes = Some(writes);
             // Growing it would copy all that is there, at once.
-            let room = usize::try_from(writes.min(whole.bytes / WRITE_BYTES_MIN)).unwrap_or(0);
+            let room = usize::try_from(writes.min(whole.bytes / ENTRY_BYTES_MIN)).unwrap_or(0);
             self.batch.writes.reserve_exact(room);
             return Some(());
         };
@@ -185,14 +185,12 @@ impl Whole {
     }
 }
 
-/// How many writes a batch has, if its first bytes say so.
-pub(super) fn announced(first: &Bytes) -> Option<u64> {
+/// How many reads and writes a batch has, as far as its first bytes say so: 0 is said of what is not reached.
+pub(super) fn announced(first: &Bytes) -> (u64, u64) {
     let mut r = Reader(first.clone());
-    let (_, base, reads) = read_head(&mut r).ok()?;
-    for _ in 0..reads {
-        read_read(&mut r, base).ok()?;
-    }
-    r.number("writes").ok()
+    let Ok((_, base, reads)) = read_head(&mut r) else { return (0, 0) };
+    let all = (0..reads).all(|_| read_read(&mut r, base).is_ok());
+    (reads, if all { r.number("writes").unwrap_or(0) } else { 0 })
 }
 
 fn copied(bytes: Bytes) -> Bytes {

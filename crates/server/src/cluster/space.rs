@@ -5,7 +5,7 @@ use crate::kv::compaction::Compaction;
 use crate::kv::flush::{self, LastResort, RETRY_AFTER, SEGMENTS_MAX};
 use crate::kv::reclaim::{Pressure, Reclaiming};
 use crate::kv::{Room, Shell, retention};
-use node::cluster::Input;
+use node::cluster::{FreezeReason, Frozen, Input};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use store::{Engine, StoreError};
@@ -43,11 +43,12 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         let asked = inner.flush.swap(false, SeqCst);
         let every = if room == Room::Full { FULL_FREEZE_EVERY } else { FREEZE_EVERY };
         let long_ago = frozen.is_none_or(|at| at.elapsed() >= every);
-        let due =
-            versions.freeze_due() || inner.journal.log().segments() > SEGMENTS_MAX || room.is_freeze_due(versions);
-        if asked || long_ago || due {
-            frozen = Some(Instant::now());
-            inner.member.freeze();
+        let for_room = room.is_freeze_due(versions);
+        let due = versions.freeze_due() || inner.journal.log().segments() > SEGMENTS_MAX;
+        if asked || long_ago || due || for_room {
+            if inner.member.freeze(reason_of(room, for_room)) != Frozen::PutOff {
+                frozen = Some(Instant::now());
+            }
         }
         match flush_some(inner, &mut last) {
             Ok(()) => last.look(versions, inner.journal.log()),
@@ -69,6 +70,15 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         // Who asks for a layer wakes it.
         let idle = room == Room::Enough && versions.frozen_layers() == 0 && versions.active_bytes() == written_bytes;
         nap = if idle { LOOK_EVERY_IDLE } else { LOOK_EVERY };
+    }
+}
+
+/// Why a layer is to be closed, with so much room.
+fn reason_of(room: Room, for_room: bool) -> FreezeReason {
+    match room {
+        Room::Tight if for_room => FreezeReason::Tight,
+        Room::Full if for_room => FreezeReason::Room,
+        _ => FreezeReason::Due,
     }
 }
 
@@ -119,7 +129,19 @@ fn flush_some<E: Engine>(inner: &Inner<E>, last: &mut LastResort) -> Result<(), 
 /// At the end: everything to the engine, so that the next start replays little.
 pub(super) fn flush_all<E: Engine>(inner: &Inner<E>) {
     if inner.broken.lock().is_none() {
-        inner.member.freeze();
+        inner.member.freeze(FreezeReason::Room);
         let _ = flush_some(inner, &mut LastResort::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_is_closed_for_room_where_there_is_none_and_beside_what_is_staged_where_there_is_little() {
+        let reasons = [Room::Enough, Room::Tight, Room::Full].map(|room| reason_of(room, true));
+        assert_eq!(reasons, [FreezeReason::Due, FreezeReason::Tight, FreezeReason::Room]);
+        assert_eq!(reason_of(Room::Full, false), FreezeReason::Due, "it is due for something else");
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use clock::Reading;
 use node::cluster::{
-    ClusterOptions, Founding, Input, Member, Message, NodeId, Opening, Outputs, RecordNumber, TICK_NS,
+    ClusterOptions, Founding, FreezeReason, Input, Member, Message, NodeId, Opening, Outputs, RecordNumber, TICK_NS,
 };
 use node::{NodeOptions, RangeId};
 use parking_lot::Mutex;
@@ -202,7 +202,7 @@ impl World {
             }
             Event::Flush => {
                 let member = self.member(node);
-                member.freeze();
+                member.freeze(FreezeReason::Due);
                 while member.versions().frozen_layers() > 0 {
                     member.versions().flush().expect("memory takes all");
                 }

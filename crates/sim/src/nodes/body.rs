@@ -7,8 +7,8 @@ use crate::machine::{Engine, Failure};
 use bytes::Bytes;
 use clock::{Level, Reading, Reason, Timestamp};
 use node::cluster::{
-    Class as NodeClass, Input as Told, MESSAGE_BYTES_MAX, Member, Message, NodeId, Outgoing, Outputs, Record,
-    RecordNumber,
+    Class as NodeClass, FreezeReason, Input as Told, MESSAGE_BYTES_MAX, Member, Message, NodeId, Outgoing, Outputs,
+    Record, RecordNumber,
 };
 use parking_lot::Mutex;
 use protocol::txn::RangeId;
@@ -319,7 +319,7 @@ impl Body {
             place.note(format!("{range} at {applied} is {digest:016x}"));
             system.chronicle.digest(range, self.member.node(), applied, digest);
         }
-        self.member.freeze();
+        self.member.freeze(FreezeReason::Due);
         let versions = self.member.versions().clone();
         while versions.frozen_layers() > 0 {
             versions.flush().map_err(|e| Failure(format!("flush: {e}")))?;

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use clock::{LadderLimits, Timestamp};
 use node::NodeOptions;
 use node::cluster::{
-    Class as NodeClass, ClusterOptions, Founding, Input as Told, LogLimits, Member, Message, NodeId, Opening, Outgoing,
-    Outputs, Record, RecordNumber, VERSION_MAX, VERSION_MIN,
+    Class as NodeClass, ClusterOptions, Founding, FreezeReason, Input as Told, LogLimits, Member, Message, NodeId,
+    Opening, Outgoing, Outputs, Record, RecordNumber, VERSION_MAX, VERSION_MIN,
 };
 use parking_lot::Mutex;
 use protocol::txn::RangeId;
@@ -373,7 +373,7 @@ impl Partition {
     }
 
     fn flush(&mut self, place: &mut Place<'_, Talk>) -> Result<(), Failure> {
-        self.member.freeze();
+        self.member.freeze(FreezeReason::Due);
         let versions = self.member.versions().clone();
         while versions.frozen_layers() > 0 {
             versions.flush().map_err(|e| Failure(format!("flush: {e}")))?;

@@ -17,7 +17,7 @@
 //! 5. Hot spans have it from the beginning; those in which it changes too much are given up.
 //!
 //! Caveats: a reader of a listed command's keys pays a search in its writes. At most [`SHOWN_MAX`] are listed; who comes with one more
-//! places the oldest first.
+//! places the oldest first, and no other.
 
 use super::cache::Together;
 use super::overlay::Look;
@@ -32,8 +32,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Commands that are listed at a time.
-pub const SHOWN_MAX: usize = 4;
+/// Commands that are listed at a time: a transaction over many ranges is as many of them at about one moment.
+pub const SHOWN_MAX: usize = 16;
+/// Mostly there are no more: so many stand without a vector of their own.
+const SHOWN_INLINE: usize = 4;
 
 /// The writes of one command: each key once, in key order.
 pub trait Writes: Send + Sync {
@@ -56,11 +58,24 @@ impl Writes for Vec<super::Write> {
 pub(super) struct Whole {
     pub ts: Timestamp,
     writes: Arc<dyn Writes>,
+    /// Its first and its last key, if it has any: most that are listed have nothing to do with what is asked.
+    ends: Option<(Bytes, Bytes)>,
     /// So many are in the layer; changed by who holds the layers for writing.
     placed: AtomicUsize,
 }
 
 impl Whole {
+    fn new(ts: Timestamp, writes: Arc<dyn Writes>) -> Whole {
+        let key = |number| Bytes::copy_from_slice(writes.at(number).0);
+        let ends = writes.count().checked_sub(1).map(|last| (key(0), key(last)));
+        Whole { ts, writes, ends, placed: AtomicUsize::new(0) }
+    }
+
+    /// Whether what is asked of may lie between its ends.
+    fn may_have(&self, lies: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+        self.ends.as_ref().is_some_and(|(first, last)| lies(first, last))
+    }
+
     /// The first write for which `is_before` does not hold; it holds up to there.
     fn first(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
         let (mut from, mut to) = (0, self.writes.count());
@@ -76,16 +91,25 @@ impl Whole {
 
     /// Which of its writes lie in a span.
     pub fn within(&self, span: &Span) -> Range<usize> {
+        if !self.may_have(|first, last| first < &span.end[..] && &span.start[..] <= last) {
+            return 0..0;
+        }
         let from = self.first(|key| key < &span.start[..]);
         from..self.first(|key| key < &span.end[..]).max(from)
     }
 
     fn get(&self, key: &[u8]) -> Option<Version> {
+        if !self.may_have(|first, last| first <= key && key <= last) {
+            return None;
+        }
         let at = self.first(|held| held < key);
         (at < self.writes.count() && self.writes.at(at).0 == key).then(|| self.version(at).1)
     }
 
     pub fn has_prefix(&self, prefix: Prefix) -> bool {
+        if !self.may_have(|first, last| prefix_of(first) <= prefix && prefix <= prefix_of(last)) {
+            return false;
+        }
         let at = self.first(|key| prefix_of(key) < prefix);
         at < self.writes.count() && prefix_of(self.writes.at(at).0) == prefix
     }
@@ -109,10 +133,12 @@ impl Whole {
     }
 }
 
+type Listed = SmallVec<[Arc<Whole>; SHOWN_INLINE]>;
+
 /// All that are listed, oldest first.
 #[derive(Default)]
 pub(super) struct Wholes {
-    list: RwLock<SmallVec<[Arc<Whole>; SHOWN_MAX]>>,
+    list: RwLock<Listed>,
     /// How many: mostly none, and a read should not ask further.
     count: AtomicUsize,
     /// Nobody sees them: a broken rule.
@@ -130,7 +156,7 @@ impl Wholes {
     }
 
     /// Those that are listed now.
-    pub fn all(&self) -> SmallVec<[Arc<Whole>; SHOWN_MAX]> {
+    pub fn all(&self) -> Listed {
         if self.is_empty() { SmallVec::new() } else { self.list.read().clone() }
     }
 
@@ -140,7 +166,9 @@ impl Wholes {
             return None;
         }
         let within = |whole: &Arc<Whole>| whole.ts > lo && whole.ts <= hi;
-        self.all().iter().filter(|whole| within(whole)).filter_map(|whole| whole.get(key)).max_by_key(|found| found.ts)
+        // Under the list's lock, of which many may hold a part: each key of a read asks, and the list is not copied for each.
+        let list = self.list.read();
+        list.iter().filter(|whole| within(whole)).filter_map(|whole| whole.get(key)).max_by_key(|found| found.ts)
     }
 
     /// The newest version of any key of a span in `(lo, hi]`, and a key that has it.
@@ -152,7 +180,7 @@ impl Wholes {
         newest.map(|(whole, number)| (Bytes::copy_from_slice(whole.version(number).0), whole.ts))
     }
 
-    fn change(&self, change: impl FnOnce(&mut SmallVec<[Arc<Whole>; SHOWN_MAX]>)) {
+    fn change(&self, change: impl FnOnce(&mut Listed)) {
         let mut list = self.list.write();
         change(&mut list);
         self.count.store(list.len(), Ordering::Release);
@@ -169,10 +197,15 @@ impl<E: Engine> Versions<E> {
     /// As [`Versions::apply`], at once, whatever its size; the caller sees to it that somebody calls [`Versions::place`] soon. Nothing else is
     /// applied and no layer closed at the same time.
     pub fn show(&self, ts: Timestamp, writes: Arc<dyn Writes>) {
-        while self.wholes.list.read().len() >= SHOWN_MAX {
-            self.place(usize::MAX);
+        // One at most: nobody else shows meanwhile.
+        let oldest = || {
+            let list = self.wholes.list.read();
+            list.first().filter(|_| list.len() >= SHOWN_MAX).cloned()
+        };
+        while let Some(oldest) = oldest() {
+            self.place_one(&oldest, &mut { usize::MAX }, &mut Together::default());
         }
-        let whole = Arc::new(Whole { ts, writes, placed: AtomicUsize::new(0) });
+        let whole = Arc::new(Whole::new(ts, writes));
         let mut layers = self.layers.write();
         self.wholes.change(|list| list.push(whole.clone()));
         layers.recent.pass(ts);
@@ -193,18 +226,26 @@ impl<E: Engine> Versions<E> {
         let (mut left, mut together) = (keys_max, Together::default());
         let listed = self.wholes.list.read().clone();
         for whole in listed {
-            let mut placed = false;
-            while !placed {
-                if left == 0 {
-                    return true;
-                }
-                let keys = left.min(APPLY_KEYS_MAX);
-                left -= keys;
-                placed = self.place_slice(&whole, keys, &mut together);
+            if !self.place_one(&whole, &mut left, &mut together) {
+                return true;
             }
-            self.wholes.change(|list| list.retain(|listed| !Arc::ptr_eq(listed, &whole)));
         }
         self.wholes.count.load(Ordering::Acquire) > 0
+    }
+
+    /// Places one of them, so many writes of it at most, which are counted down; whether that was all.
+    fn place_one(&self, whole: &Arc<Whole>, left: &mut usize, together: &mut Together) -> bool {
+        let mut placed = false;
+        while !placed {
+            if *left == 0 {
+                return false;
+            }
+            let keys = APPLY_KEYS_MAX.min(*left);
+            *left -= keys;
+            placed = self.place_slice(whole, keys, together);
+        }
+        self.wholes.change(|list| list.retain(|listed| !Arc::ptr_eq(listed, whole)));
+        true
     }
 
     /// Bytes in layers that came of commands that were shown, about. Until they were applied they stood in memory elsewhere.

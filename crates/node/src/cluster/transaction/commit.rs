@@ -1,13 +1,15 @@
 //! The end of a transaction.
 
 use super::super::commit::COMMIT_US;
+use super::super::core::Core;
 use super::super::lent::Told;
 use super::super::stage::{Divided, fits_an_entry};
 use super::{Op, Reply, Transaction, TxnError};
 use crate::watch::Watch;
 use clock::{Reading, Timestamp};
 use protocol::door::VERSION_OF_REFERENCES;
-use protocol::txn::Read;
+use protocol::txn::{Batch, RangeId, Read};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::Engine;
@@ -17,6 +19,14 @@ pub(crate) fn untrusted() -> TxnError {
     TxnError::ClockUnavailable(
         "the clock cannot be trusted, and with other nodes a write waits until its bound is known: nothing was written, run the transaction again later".to_owned(),
     )
+}
+
+/// What is not sent has not happened: better than to find out nothing of what was.
+fn not_out_of_reach<E: Engine>(core: &Core<E>, parts: &BTreeMap<RangeId, Batch>) -> Result<(), TxnError> {
+    let Some((range, part)) = parts.iter().find(|(range, _)| core.out_of_reach(**range, false)) else { return Ok(()) };
+    let staged = part.staged.as_ref().map(|whole| &whole.span.start);
+    let key = part.writes.first().map(|write| &write.key).or(staged);
+    Err(core.unavailable(*range, key.cloned()))
 }
 
 impl<E: Engine> Transaction<E> {
@@ -84,11 +94,7 @@ impl<E: Engine> Transaction<E> {
         let limits = core.options.limits;
         if fits_an_entry(&batch, &limits) {
             let parts = core.routes.divide(batch);
-            // What is not sent has not happened: better than to find out nothing of what was.
-            if let Some(range) = parts.keys().copied().find(|range| core.out_of_reach(*range, false)) {
-                let key = parts.get(&range).and_then(|part| part.writes.first()).map(|write| write.key.clone());
-                return Err(core.unavailable(range, key));
-            }
+            not_out_of_reach(&core, &parts)?;
             core.commit(now, txn, floor, parts, &reply, 0);
             return core.run(now).map_err(TxnError::from);
         }
@@ -96,6 +102,7 @@ impl<E: Engine> Transaction<E> {
         drop(core);
         let divided = Divided::of(batch, &routes, &limits);
         let mut core = self.member.lock();
+        not_out_of_reach(&core, &divided.batches)?;
         match divided.is_staged() {
             true => core.stage(now, txn, floor, divided, &reply, told),
             false => core.commit(now, txn, floor, divided.batches, &reply, 0),

@@ -32,7 +32,7 @@
 use super::error::Error;
 use super::ids::{GroupId, ReplicaId, StoreId};
 use super::ledger::Durable;
-use super::options::CHUNK_BYTES_MAX;
+use super::options::{CHUNK_BYTES_MAX, Options};
 use super::outputs::SnapshotTask;
 use super::part::Part;
 use super::record::{self, Form};
@@ -107,6 +107,11 @@ impl Snapshots {
     /// A store says something.
     pub fn hears(&mut self, from: StoreId) {
         self.heard.insert(from, self.ticks);
+    }
+
+    /// Whether a store has said something in the time that is given for an answer.
+    pub fn heard_lately(&self, on: StoreId, options: &Options) -> bool {
+        self.heard.get(&on).is_some_and(|at| self.ticks - at < options.snapshot_retry_ticks as u64)
     }
 
     /// A group is gone from this store.

@@ -105,6 +105,23 @@ impl Replicas {
         Some(tail.last_index() - fits.count() as u64)
     }
 
+    /// How many bytes the entries of a group have here that lie behind a place.
+    pub fn bytes_after(&self, group: GroupId, place: u64) -> usize {
+        let entries = self.groups.get(&group).map(|replica| &replica.tail().entries);
+        let behind =
+            entries.into_iter().flat_map(|entries| entries.iter().rev().take_while(|entry| entry.index > place));
+        behind.map(|entry| entry.data.len()).sum()
+    }
+
+    /// At the leader: the least place, at or behind `from`, up to which the log of a member that was heard lately is known to agree.
+    pub fn least_matched(&self, group: GroupId, from: u64) -> Option<u64> {
+        let replica = self.groups.get(&group).filter(|replica| replica.lead.is_some())?;
+        let prs = replica.raw.raft.prs();
+        let heard = |on: StoreId| on == self.store.id() || self.store.snapshots.heard_lately(on, &self.store.options);
+        let members = replica.tail().conf.stores.iter().filter(|(_, on)| heard(**on));
+        members.filter_map(|(member, _)| Some(prs.get(*member)?.matched)).filter(|matched| *matched >= from).min()
+    }
+
     /// The commands in a group's log here that are not applied, as they were proposed, with their places: they may be committed or not.
     pub fn unapplied(&self, group: GroupId) -> impl Iterator<Item = (u64, &Bytes)> {
         let tail = self.groups.get(&group).map(|replica| replica.tail());
