@@ -571,21 +571,23 @@ mod tests {
         let (member, held) = (member(), Arc::new(Mutex::new(Vec::new())));
         let core = member.look();
         let (going, goes) = mpsc::channel();
-        let freezing = std::thread::spawn({
-            let member = member.clone();
-            move || {
+        // The shell's threads, as far as they matter: the core has none.
+        let frozen = std::thread::scope(|threads| {
+            let freezing = threads.spawn(|| {
                 going.send(()).unwrap();
                 member.freeze(FreezeReason::Due)
-            }
+            });
+            goes.recv().unwrap();
+            // By now it most likely waits; if not it finds this before.
+            (0..10_000).for_each(|_| std::thread::yield_now());
+            let writes = (0..10).map(|n| (Bytes::from(format!("k{n}")), Some(Bytes::new()))).collect();
+            let watched = Watched(writes, Arc::downgrade(&member), held.clone());
+            member.versions().show(Timestamp::new(1, 0), Arc::new(watched));
+            held.lock().unwrap().clear();
+            drop(core);
+            freezing.join().unwrap()
         });
-        goes.recv().unwrap();
-        // By now it most likely waits; if not it finds this before.
-        (0..10_000).for_each(|_| std::thread::yield_now());
-        let writes = (0..10).map(|n| (Bytes::from(format!("k{n}")), Some(Bytes::new()))).collect();
-        member.versions().show(Timestamp::new(1, 0), Arc::new(Watched(writes, Arc::downgrade(&member), held.clone())));
-        held.lock().unwrap().clear();
-        drop(core);
-        assert_eq!(freezing.join().unwrap(), Frozen::Layer);
+        assert_eq!(frozen, Frozen::Layer);
         let held = held.lock().unwrap();
         assert!(held.len() >= 10 && held.iter().all(|held| !held), "{held:?}");
     }

@@ -45,10 +45,9 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         let long_ago = frozen.is_none_or(|at| at.elapsed() >= every);
         let for_room = room.is_freeze_due(versions);
         let due = versions.freeze_due() || inner.journal.log().segments() > SEGMENTS_MAX;
-        if asked || long_ago || due || for_room {
-            if inner.member.freeze(reason_of(room, for_room)) != Frozen::PutOff {
-                frozen = Some(Instant::now());
-            }
+        let is_asked_for = asked || long_ago || due || for_room;
+        if is_asked_for && inner.member.freeze(reason_of(room, for_room)) != Frozen::PutOff {
+            frozen = Some(Instant::now());
         }
         match flush_some(inner, &mut last) {
             Ok(()) => last.look(versions, inner.journal.log()),
