@@ -141,12 +141,6 @@ impl<E: Engine> Member<E> {
         self.core.lock()
     }
 
-    /// Whether somebody holds the core just now.
-    #[cfg(test)]
-    pub(super) fn is_held(&self) -> bool {
-        self.core.is_locked()
-    }
-
     /// Something is to be done: whoever says so holds the core, so whoever drains it next finds what it is.
     pub(super) fn touch(&self) {
         self.touched.store(true, SeqCst);
