@@ -242,10 +242,7 @@ impl Binder<'_> {
             ast::Value::Number(text, _) => number(text)?,
             ast::Value::Boolean(value) => Expr::Literal(Value::Bool(*value), SqlType::Bool),
             ast::Value::Null => Expr::Literal(Value::Null, SqlType::Unknown),
-            ast::Value::Placeholder(text) => {
-                let (index, ty) = self.parameters.reference(text)?;
-                Expr::Parameter { index, ty }
-            }
+            ast::Value::Placeholder(text) => self.parameters.expression(text)?,
             ast::Value::HexStringLiteral(_) | ast::Value::SingleQuotedByteStringLiteral(_) => {
                 return Err(SqlError::unsupported("a bit string").into());
             }

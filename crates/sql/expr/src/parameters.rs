@@ -2,8 +2,9 @@
 
 use super::Expr;
 use crate::syntax::depth;
-use crate::types::SqlType;
+use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
+use std::sync::Arc;
 
 /// Greatest number of a parameter: the wire counts them in 16 bits.
 pub const PARAMETERS_MAX: usize = 65_535;
@@ -19,17 +20,38 @@ pub struct Parameters {
     allowed: bool,
     /// Parts copied so far.
     copied: usize,
+    /// What they are, if the statement is planned for these values alone.
+    values: Option<Arc<[Value]>>,
 }
 
 impl Parameters {
     /// Parameters whose first ones may be declared by the client (`Unknown` where it left that open).
     pub fn new(declared: &[SqlType]) -> Parameters {
-        Parameters { types: declared.to_vec(), allowed: true, copied: 0 }
+        Parameters { types: declared.to_vec(), allowed: true, copied: 0, values: None }
     }
 
     /// For statements that take none (DDL): any `$1` is 42P02.
     pub fn none() -> Parameters {
-        Parameters { types: Vec::new(), allowed: false, copied: 0 }
+        Parameters { types: Vec::new(), allowed: false, copied: 0, values: None }
+    }
+
+    /// Those whose values are known while planning.
+    #[must_use]
+    pub fn with_values(self, values: Option<Arc<[Value]>>) -> Parameters {
+        Parameters { values, ..self }
+    }
+
+    /// A parameter as it stands in an expression: by its place, or by its value where that is known.
+    ///
+    /// # Errors
+    /// 42P02 if there can be no such parameter.
+    pub(super) fn expression(&mut self, text: &str) -> Result<Expr, SqlError> {
+        let (index, ty) = self.reference(text)?;
+        let value = self.values.as_ref().filter(|_| ty != SqlType::Unknown).and_then(|values| values.get(index));
+        Ok(match value {
+            Some(value) => Expr::Literal(value.clone(), ty),
+            None => Expr::Parameter { index, ty },
+        })
     }
 
     /// The place and type so far of a parameter as written: `$1`.

@@ -166,6 +166,7 @@ impl<'a> Run<'a> {
             keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
+            values: None,
         }
     }
 

@@ -75,7 +75,7 @@ impl Run<'_> {
         self.touch().put_relation(Relation::View(view))?;
         // Whoever reads it unfolds one view more than was unfolded here.
         let reading = format!("SELECT * FROM {}", quote_qualified(Some(&schema.name), &name.name));
-        for parsed in crate::syntax::parse(&reading)? {
+        for parsed in crate::syntax::parse_printed(&reading)? {
             if let Command::Planned(planned) = &parsed.command {
                 plan::prepare(&planned.statement, &reading, &self.plan_context())?;
             }
@@ -165,7 +165,7 @@ impl Run<'_> {
     /// # Errors
     /// Those of the moment.
     pub(super) fn view_works(&self, view: &View, context: &plan::PlanContext) -> Result<bool, SqlError> {
-        let Some(parsed) = crate::syntax::parse(&view.query).attempted()? else { return Ok(false) };
+        let Some(parsed) = crate::syntax::parse_printed(&view.query).attempted()? else { return Ok(false) };
         let Some(crate::syntax::Command::Planned(planned)) = parsed.first().map(|p| &p.command) else {
             return Ok(false);
         };

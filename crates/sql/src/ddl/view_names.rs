@@ -12,7 +12,7 @@ use crate::engine::journal::{Notes, names_of};
 use crate::identifier::fold;
 use crate::plan;
 use crate::syntax::Command;
-use crate::syntax::marks::written;
+use crate::syntax::marks::{written, written_body};
 use crate::syntax::view::{column_label, label, listed, names, query_of};
 use crate::{Attempt, SqlError};
 use sqlparser::ast::{Distinct, Expr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value};
@@ -46,8 +46,11 @@ fn name_body(body: &mut SetExpr, view: &View, notes: &Notes) -> Result<Option<Ve
             let columns = (1..=view.columns.len()).map(|at| format!("column{at}"));
             let labels: Vec<String> = columns.collect();
             let items: Vec<String> = labels.iter().map(|column| format!("\"*VALUES*\".{column}")).collect();
-            let around =
-                query_of(&format!("SELECT {} FROM ({}) AS \"*VALUES*\"", items.join(", "), written(body.clone())?))?;
+            let around = query_of(&format!(
+                "SELECT {} FROM ({}) AS \"*VALUES*\"",
+                items.join(", "),
+                written_body(body.clone())?
+            ))?;
             let Some(around) = around else { return Ok(None) };
             *body = *around.body;
             name_body(body, view, notes)
@@ -143,7 +146,7 @@ impl Run<'_> {
 
     /// What a view's text calls its columns.
     fn labels(&self, view: &View) -> Result<Option<Vec<String>>, SqlError> {
-        let Some(parsed) = crate::syntax::parse(&view.query).attempted()? else { return Ok(None) };
+        let Some(parsed) = crate::syntax::parse_printed(&view.query).attempted()? else { return Ok(None) };
         let Some(Command::Planned(planned)) = parsed.first().map(|parsed| &parsed.command) else { return Ok(None) };
         let plan = plan::prepare(&planned.statement, &view.query, &self.plan_context()).attempted()?;
         Ok(plan.map(|plan| plan.fields().iter().map(|field| field.name.clone()).collect()))

@@ -304,7 +304,7 @@ impl VisitorMut for WholeTables {
 fn spelled(table: &ast::Table) -> Option<SetExpr> {
     let parts = table.schema_name.iter().chain(&table.table_name).map(|part| crate::identifier::quote_identifier(part));
     let text = format!("SELECT * FROM {}", parts.collect::<Vec<_>>().join("."));
-    match crate::syntax::parse(&text).ok()?.pop()?.command {
+    match crate::syntax::parse_printed(&text).ok()?.pop()?.command {
         Command::Planned(planned) => match planned.statement {
             Statement::Query(query) => Some(*query.body),
             _ => None,

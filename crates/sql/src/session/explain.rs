@@ -87,6 +87,11 @@ impl Session {
         how: How,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
+        let custom = match params.len() >= plan.parameters().len() && !plan.parameters().is_empty() {
+            true => plan.for_values(&self.statement_context(params.clone())?)?,
+            false => None,
+        };
+        let plan = custom.as_ref().unwrap_or(plan);
         let planning_us = self.db.kv.now_us() - began_us;
         let mut explained = Explained { plan: plan.explain(), planning_us, total: None };
         let mut txn = None;

@@ -372,7 +372,7 @@ impl Session {
         self.planning_memory = self.db.budget(self.settings.query_memory_bytes);
         let eval = &self.settings.eval;
         self.plan_settings = format!(
-            "{}\0{}\0{}\0{}\0{}\0{}\0{:?}",
+            "{}\0{}\0{}\0{}\0{}\0{}\0{:?}\0{:?}",
             eval.database,
             eval.user,
             self.settings.show("timezone").unwrap_or_default(),
@@ -380,6 +380,7 @@ impl Session {
             eval.extra_float_digits,
             eval.bytea_escape,
             eval.styles,
+            eval.values.get("plan_cache_mode"),
         )
         .into();
         if let Some(view) = self.view.take() {

@@ -272,8 +272,10 @@ impl Session {
             keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
+            values: None,
         };
         let plan = plan::prepare(&planned.statement, text, &context)?;
+        let plan = plan::tuned(plan, &planned.statement, text, &context);
         let made = Made { number, uses: Arc::new(recorder.take()), plan };
         self.db.texts.keep_plan(key, made.clone());
         Ok(made)
@@ -297,6 +299,7 @@ impl Session {
             keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
+            values: None,
         })
     }
 }

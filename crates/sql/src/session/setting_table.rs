@@ -176,7 +176,7 @@ pub const TABLE: &[Setting] = &[
         "plan_cache_mode",
         Kind::OneOf(&["auto", "force_generic_plan", "force_custom_plan"]),
         "auto",
-        "Plans are always generic.",
+        "Whether a plan is made anew for values that call for another one (auto), always, or never.",
     ),
     s("quote_all_identifiers", Kind::Flag, "off", "Accepted without effect."),
     s("role", Kind::Role, "none", "The one role that there is, or none."),

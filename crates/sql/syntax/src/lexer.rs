@@ -1,6 +1,7 @@
 //! Tokens of a text, with places in bytes and characters.
 
 use super::depth::{self, Depth};
+use super::literal_rows;
 use super::operator::{self, Unread};
 use super::{STATEMENTS_MAX, TEXT_BYTES_MAX};
 use crate::work::Pooled;
@@ -53,7 +54,17 @@ pub(super) fn fits(text: &str) -> Result<(), SqlError> {
 }
 
 impl<'a> Lexed<'a> {
+    /// Of a text as a client sent it: of many rows of literals there is one token ([`literal_rows`]).
     pub(super) fn new(text: &'a str) -> Result<Self, SqlError> {
+        Lexed::with(text, true)
+    }
+
+    /// Of a text that was printed by us: what comes of it is printed again, so it has all its tokens.
+    pub(super) fn of_printed(text: &'a str) -> Result<Self, SqlError> {
+        Lexed::with(text, false)
+    }
+
+    fn with(text: &'a str, keeps: bool) -> Result<Self, SqlError> {
         fits(text)?;
         let mut lexed = Lexed {
             text,
@@ -63,7 +74,9 @@ impl<'a> Lexed<'a> {
             marks: marks(text),
             memory: super::memory_of(text),
         };
-        match operator::tokens(text, &lexed.memory) {
+        let kept = if keeps { literal_rows::find(text) } else { Vec::new() };
+        crate::work::step(text.len())?;
+        match operator::tokens(text, &kept, &lexed.memory) {
             Ok(tokens) => {
                 lexed.tokens = continued(tokens).map_err(|at| {
                     let (start, place) = lexed.place(at.start);
@@ -114,6 +127,15 @@ impl<'a> Lexed<'a> {
             return Err(error);
         }
         Ok(())
+    }
+
+    /// Bytes of rows that are kept as text among tokens.
+    pub(super) fn kept_bytes(&self, tokens: Range<usize>) -> usize {
+        let bytes = |token: &TokenWithSpan| match &token.token {
+            Token::TripleDoubleQuotedRawStringLiteral(rows) => rows.len(),
+            _ => 0,
+        };
+        self.tokens[tokens].iter().map(bytes).sum()
     }
 
     /// The statements' tokens, between semicolons.

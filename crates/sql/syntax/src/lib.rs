@@ -21,6 +21,7 @@ mod grammar;
 pub mod grouping;
 mod join_alias;
 mod lexer;
+pub mod literal_rows;
 mod locking;
 pub mod marks;
 mod name;
@@ -97,6 +98,10 @@ const TREE_BYTES: usize = 400;
 /// What of that is there no more once it is parsed, bytes: a prepared statement keeps the rest for its life.
 const PARSING_BYTES: usize = 200;
 
+/// How often rows that are kept as text ([`literal_rows`]) are there while they are parsed, beside their token and the text itself: rewritten, for the library, in the
+/// tree. The last one stays.
+const KEPT_COPIES: usize = 3;
+
 /// Where what a text is read to is counted.
 fn memory_of(text: &str) -> Pooled {
     if text.len() > UNCOUNTED_TEXT_BYTES_MAX { Pooled::new() } else { Pooled::default() }
@@ -120,8 +125,20 @@ pub fn parse(text: &str) -> Result<Vec<Parsed>, SqlError> {
 /// # Errors
 /// As [`parse`], and 57014.
 pub fn parse_at(text: &str, pace: &Pace) -> Result<Vec<Parsed>, SqlError> {
+    parse_all(text, Author::Client, pace)
+}
+
+/// Who wrote a text.
+#[derive(Clone, Copy)]
+enum Author {
+    Client,
+    /// See [`Lexed::of_printed`].
+    Ourselves,
+}
+
+fn parse_all(text: &str, author: Author, pace: &Pace) -> Result<Vec<Parsed>, SqlError> {
     let mut all = Vec::new();
-    each_statement(text, pace, |command, bytes, offset, held| {
+    each_statement(text, author, pace, |command, bytes, offset, held| {
         match command {
             // Short for a query: it is that query from here on.
             Command::ShowQuery(query) => all.extend(parse_at(&query, pace)?),
@@ -132,9 +149,18 @@ pub fn parse_at(text: &str, pace: &Pace) -> Result<Vec<Parsed>, SqlError> {
     Ok(all)
 }
 
+/// As [`parse`], of a text that was printed by us: all its rows are there, as whoever changes a part of it prints it again.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_printed(text: &str) -> Result<Vec<Parsed>, SqlError> {
+    parse_all(text, Author::Ourselves, &Pace::default())
+}
+
 /// Parses the statements of a text one after the other: what each asks for, its bytes, and the characters before it.
 fn each_statement(
     text: &str,
+    author: Author,
     pace: &Pace,
     mut found: impl FnMut(Command, Range<usize>, u32, Option<Arc<Pooled>>) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
@@ -145,19 +171,23 @@ fn each_statement(
             error.position = error.position.map(|position| position + characters);
             error
         };
-        let lexed = Lexed::new(&text[piece.clone()]).map_err(within)?;
+        let lexed = match author {
+            Author::Client => Lexed::new(&text[piece.clone()]),
+            Author::Ourselves => Lexed::of_printed(&text[piece.clone()]),
+        };
+        let lexed = lexed.map_err(within)?;
         for tokens in lexed.statements() {
             statements += 1;
             lexer::counted(statements)?;
             let (start, end) = lexed.extent(tokens.clone());
             crate::work::step(STATEMENT_UNITS + (end - start.0))?;
             let held = memory_of(text);
-            let words = tokens.len();
-            held.take(words * TREE_BYTES)?;
+            let (words, kept) = (tokens.len(), lexed.kept_bytes(tokens.clone()));
+            held.take(words * TREE_BYTES + kept * KEPT_COPIES)?;
             let mut reader = Reader::new(&lexed, tokens, pace);
             let command = statement(&mut reader).map_err(within)?;
             reader.expect_end().map_err(within)?;
-            held.settle(words * PARSING_BYTES);
+            held.settle(words * PARSING_BYTES + kept * (KEPT_COPIES - 1));
             found(
                 command,
                 piece.start + start.0..piece.start + end,
@@ -175,7 +205,7 @@ fn each_statement(
 /// # Errors
 /// As [`parse`].
 pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
-    let (lexed, pace) = (Lexed::new(text)?, Pace::default());
+    let (lexed, pace) = (Lexed::of_printed(text)?, Pace::default());
     let mut reader = Reader::new(&lexed, 0..lexed.tokens.len(), &pace);
     let expr = reader.expression()?;
     reader.expect_end()?;
@@ -187,7 +217,7 @@ pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_type(text: &str) -> Result<sqlparser::ast::DataType, SqlError> {
-    let (lexed, pace) = (Lexed::new(text)?, Pace::default());
+    let (lexed, pace) = (Lexed::of_printed(text)?, Pace::default());
     let mut reader = Reader::new(&lexed, 0..lexed.tokens.len(), &pace);
     let ty = reader.data_type()?;
     reader.expect_end()?;
@@ -199,7 +229,7 @@ pub fn parse_type(text: &str) -> Result<sqlparser::ast::DataType, SqlError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_query(text: &str, pace: &Pace) -> Result<(Box<sqlparser::ast::Query>, Depth), SqlError> {
-    let lexed = Lexed::new(text)?;
+    let lexed = Lexed::of_printed(text)?;
     let mut reader = Reader::new(&lexed, 0..lexed.tokens.len(), pace);
     if let Command::Planned(Planned { statement: sqlparser::ast::Statement::Query(query), .. }) =
         statement(&mut reader)?

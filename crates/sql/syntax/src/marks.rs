@@ -4,10 +4,12 @@
 
 use super::forms::{STAR, VARIADIC};
 use super::grouping::DISTINCT;
+use super::literal_rows;
 use super::reshape::EXCLUDED;
 use crate::SqlError;
+use crate::work::Pooled;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
-use sqlparser::ast::{Expr, LimitClause, Query, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, LimitClause, Query, SetExpr, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut};
 use std::fmt::{Display, Write};
 use std::ops::ControlFlow;
 
@@ -19,7 +21,10 @@ const BYTE_UNITS: usize = 4;
 /// # Errors
 /// Those of whoever ends the statement.
 pub fn written<T: Display + VisitMut>(mut tree: T) -> Result<String, SqlError> {
-    let _ = tree.visit(&mut Literals);
+    let mut literals = Literals { unfolded: Pooled::new() };
+    if let ControlFlow::Break(error) = tree.visit(&mut literals) {
+        return Err(error);
+    }
     let mut printed = Printed::default();
     // A string takes whatever it is given.
     let _ = write!(printed, "{tree}");
@@ -27,9 +32,23 @@ pub fn written<T: Display + VisitMut>(mut tree: T) -> Result<String, SqlError> {
     if printed.text.contains('\0') { unmarked(&printed.text) } else { Ok(printed.text) }
 }
 
+/// As [`written`], of what stands in a query's place without its ORDER BY and all that.
+///
+/// # Errors
+/// As [`written`].
+pub fn written_body(mut body: SetExpr) -> Result<String, SqlError> {
+    let unfolded = Pooled::new();
+    literal_rows::unfold(&mut body, &unfolded)?;
+    written(body)
+}
+
 /// Puts literals whose quotes the library would not double, or would print as those of names, into a value that it prints as it is. Puts what
-/// the library prints into something that reads as something else (`- - x` as a comment) into parentheses, or where it stood in the text.
-struct Literals;
+/// the library prints into something that reads as something else (`- - x` as a comment) into parentheses, or where it stood in the text. Puts
+/// trees in the place of rows that are kept as text.
+struct Literals {
+    /// What those trees take.
+    unfolded: Pooled,
+}
 
 /// Whether a sign stands before its operand without a blank between.
 fn is_sign(expr: &Expr) -> bool {
@@ -37,9 +56,9 @@ fn is_sign(expr: &Expr) -> bool {
 }
 
 impl VisitorMut for Literals {
-    type Break = ();
+    type Break = SqlError;
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         if is_sign(expr)
             && let Expr::UnaryOp { expr: inner, .. } = expr
             && is_sign(inner)
@@ -51,7 +70,10 @@ impl VisitorMut for Literals {
     }
 
     /// WITH TIES has its count: it is a LIMIT in the tree (see [`super::reshape`]).
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        if let Err(error) = literal_rows::unfold(&mut query.body, &self.unfolded) {
+            return ControlFlow::Break(error);
+        }
         if let Some(fetch) = &mut query.fetch
             && fetch.quantity.is_none()
             && let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause
@@ -67,7 +89,7 @@ impl VisitorMut for Literals {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<SqlError> {
         let quoted = |prefix, text: &String| format!("{prefix}'{}'", text.replace('\'', "''"));
         let text = match &value.value {
             Value::SingleQuotedString(text) if text.contains('\'') => quoted("", text),

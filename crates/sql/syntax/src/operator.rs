@@ -78,7 +78,7 @@ impl Together {
     }
 }
 
-fn starts_comment(bytes: &[u8]) -> bool {
+pub(super) fn starts_comment(bytes: &[u8]) -> bool {
     bytes.starts_with(b"--") || bytes.starts_with(b"/*")
 }
 
@@ -98,9 +98,11 @@ pub(super) enum Unread {
 }
 
 /// Walks a text and names the operators in it.
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     bytes: &'a [u8],
-    at: usize,
+    pub(super) at: usize,
+    /// What is passed unseen: rows of literals.
+    kept: &'a [Range<usize>],
     /// The first number or parameter with letters behind it.
     junk: Option<(&'static str, Range<usize>)>,
     /// Places between tokens, so far apart that the text is read in pieces.
@@ -115,34 +117,52 @@ impl Iterator for Walk<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {
-        while let Some(&byte) = self.bytes.get(self.at) {
-            match byte {
-                b'\'' => self.quoted(b'\'', false),
-                b'"' => self.quoted(b'"', false),
-                b'$' => self.dollar(),
-                b'0'..=b'9' => self.number(),
-                b'.' if self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) => self.number(),
-                byte if is_name_start(byte) => self.name(),
-                b'-' if self.bytes[self.at..].starts_with(b"--") => self.line(),
-                b'/' if self.bytes[self.at..].starts_with(b"/*") => self.block(),
-                byte if is_part(byte) => {
-                    let start = self.at;
-                    if start >= self.together.end {
-                        self.together = Together::from(self.bytes, start);
-                    }
-                    self.at = self.together.operator_end(start);
-                    return Some(start..self.at);
+        while self.at < self.bytes.len() {
+            if let Some(kept) = self.kept.first()
+                && self.at >= kept.start
+            {
+                self.at = kept.end;
+                self.kept = &self.kept[1..];
+                continue;
+            }
+            if let Some(operator) = self.token() {
+                return Some(operator);
+            }
+        }
+        None
+    }
+}
+
+impl Walk<'_> {
+    /// Passes what comes next, if anything does; gives it if it is an operator.
+    pub(super) fn token(&mut self) -> Option<Range<usize>> {
+        let &byte = self.bytes.get(self.at)?;
+        match byte {
+            b'\'' => self.quoted(b'\'', false),
+            b'"' => self.quoted(b'"', false),
+            b'$' => self.dollar(),
+            b'0'..=b'9' => self.number(),
+            b'.' if self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) => self.number(),
+            byte if is_name_start(byte) => self.name(),
+            b'-' if self.bytes[self.at..].starts_with(b"--") => self.line(),
+            b'/' if self.bytes[self.at..].starts_with(b"/*") => self.block(),
+            byte if is_part(byte) => {
+                let start = self.at;
+                if start >= self.together.end {
+                    self.together = Together::from(self.bytes, start);
                 }
-                _ => {
-                    self.at += 1;
-                    if byte == b';' && self.at >= self.ends.last().copied().unwrap_or(0) + PIECE_BYTES {
-                        self.ends.push(self.at);
-                    }
-                    if matches!(byte, b' ' | b',' | b'\n')
-                        && self.at >= self.cuts.last().copied().unwrap_or(0) + PIECE_BYTES
-                    {
-                        self.cuts.push(self.at);
-                    }
+                self.at = self.together.operator_end(start);
+                return Some(start..self.at);
+            }
+            _ => {
+                self.at += 1;
+                if byte == b';' && self.at >= self.ends.last().copied().unwrap_or(0) + PIECE_BYTES {
+                    self.ends.push(self.at);
+                }
+                if matches!(byte, b' ' | b',' | b'\n')
+                    && self.at >= self.cuts.last().copied().unwrap_or(0) + PIECE_BYTES
+                {
+                    self.cuts.push(self.at);
                 }
             }
         }
@@ -249,8 +269,8 @@ impl Walk<'_> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(bytes: &'a [u8]) -> Walk<'a> {
-        Walk { bytes, at: 0, junk: None, cuts: Vec::new(), ends: Vec::new(), together: Together::default() }
+    pub(super) fn new(bytes: &'a [u8]) -> Walk<'a> {
+        Walk { bytes, at: 0, kept: &[], junk: None, cuts: Vec::new(), ends: Vec::new(), together: Together::default() }
     }
 }
 
@@ -273,10 +293,10 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Range<usize>>, SqlError> {
     Ok(ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect())
 }
 
-/// The operators of a text that the library would cut otherwise, and among them empty places between tokens.
-fn misread(text: &str) -> Result<Vec<Range<usize>>, Unread> {
+/// The operators of a text that the library would cut otherwise, and among them empty places between tokens, and rows that are kept as they are.
+fn misread(text: &str, kept: &[Range<usize>]) -> Result<Vec<Range<usize>>, Unread> {
     let bytes = text.as_bytes();
-    let mut walk = Walk::new(bytes);
+    let mut walk = Walk { kept, ..Walk::new(bytes) };
     let mut found = Vec::new();
     for operator in walk.by_ref() {
         let followed = bytes.get(operator.end).is_some_and(|byte| is_part(*byte));
@@ -287,9 +307,11 @@ fn misread(text: &str) -> Result<Vec<Range<usize>>, Unread> {
     if let Some((what, at)) = walk.junk {
         return Err(Unread::Junk { what, at });
     }
-    if !walk.cuts.is_empty() {
+    if !walk.cuts.is_empty() || !kept.is_empty() {
         found.extend(walk.cuts.iter().map(|cut| *cut..*cut));
-        found.sort_unstable_by_key(|range| range.start);
+        found.extend_from_slice(kept);
+        // (A text may be cut where a stretch begins: the cut comes first.)
+        found.sort_unstable_by_key(|range| (range.start, range.end));
     }
     Ok(found)
 }
@@ -329,9 +351,9 @@ impl Cursor {
     }
 }
 
-/// All tokens of a text, white space and comments among them; they count for `memory`.
-pub(super) fn tokens(text: &str, memory: &Pooled) -> Result<Vec<TokenWithSpan>, Unread> {
-    let misread = misread(text)?;
+/// All tokens of a text, white space and comments among them; they count for `memory`. Of rows of literals that are `kept` as text there is one token.
+pub(super) fn tokens(text: &str, kept: &[Range<usize>], memory: &Pooled) -> Result<Vec<TokenWithSpan>, Unread> {
+    let misread = misread(text, kept)?;
     crate::work::step(text.len()).map_err(Unread::Ended)?;
     let mut all = Vec::new();
     let mut counted = 0;
@@ -341,6 +363,7 @@ pub(super) fn tokens(text: &str, memory: &Pooled) -> Result<Vec<TokenWithSpan>, 
     }
     let mut cursor = Cursor { line: 1, column: 1 };
     let mut at = 0;
+    let mut stretches = kept.iter().peekable();
     for operator in misread.into_iter().map(Some).chain([None]) {
         let piece = &text[at..operator.as_ref().map_or(text.len(), |o| o.start)];
         let moved = |t: TokenWithSpan| TokenWithSpan {
@@ -361,7 +384,16 @@ pub(super) fn tokens(text: &str, memory: &Pooled) -> Result<Vec<TokenWithSpan>, 
         }
         let start = cursor.location();
         cursor.pass(&text[operator.clone()]);
-        all.push(TokenWithSpan { token: token(&text[operator]), span: Span { start, end: cursor.location() } });
+        let span = Span { start, end: cursor.location() };
+        let text = &text[operator.clone()];
+        if stretches.next_if_eq(&&operator).is_some() {
+            memory.take(text.len()).map_err(Unread::Ended)?;
+            let rows = Token::TripleDoubleQuotedRawStringLiteral(text.to_owned());
+            let tokens = [Token::Comma, Token::LParen, rows, Token::RParen];
+            all.extend(tokens.map(|token| TokenWithSpan { token, span }));
+        } else {
+            all.push(TokenWithSpan { token: token(text), span });
+        }
     }
     Ok(all)
 }
@@ -371,7 +403,7 @@ mod tests {
     use super::*;
 
     fn cut(text: &str) -> Vec<String> {
-        let all = tokens(text, &Pooled::default()).expect("the text has tokens");
+        let all = tokens(text, &[], &Pooled::default()).expect("the text has tokens");
         all.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).map(|t| t.token.to_string()).collect()
     }
 
@@ -405,10 +437,10 @@ mod tests {
 
     #[test]
     fn pieces_know_their_places() {
-        let all = tokens("é >-\n  1 >- 'ü' x", &Pooled::default()).expect("the text has tokens");
+        let all = tokens("é >-\n  1 >- 'ü' x", &[], &Pooled::default()).expect("the text has tokens");
         let last = all.last().expect("a last one");
         assert_eq!((last.span.start.line, last.span.start.column), (2, 12));
-        let Err(Unread::Text(error)) = tokens("1 >-\n >- 'open", &Pooled::default()) else {
+        let Err(Unread::Text(error)) = tokens("1 >-\n >- 'open", &[], &Pooled::default()) else {
             panic!("the string has no end")
         };
         assert_eq!(error.location.line, 2);

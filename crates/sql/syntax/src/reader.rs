@@ -90,6 +90,8 @@ impl<'a> Reader<'a> {
         let (message, place) = if at < self.end {
             let token = &self.lexed.tokens[at];
             let text = self.lexed.slice(at..at + 1);
+            // (Rows that are kept as text begin with their comma.)
+            let text = if text.starts_with(',') { "," } else { text };
             (format!("syntax error at or near \"{text}\""), self.lexed.place(token.span.start))
         } else {
             let (_, end) = self.lexed.extent(0..self.end);

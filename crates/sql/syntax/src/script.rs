@@ -4,7 +4,7 @@
 //! hundred thousand times was two gigabytes. **Idea.** A long text is read in pieces of whole statements, and of more than
 //! [`TREES_MAX`] statements only the places are kept: each is parsed again when its turn comes.
 
-use super::{Command, Parsed, each_statement, parse_at};
+use super::{Author, Command, Parsed, each_statement, parse_at};
 use crate::SqlError;
 use crate::work::Pace;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl Script {
     /// As [`parse_at`].
     pub fn parse(text: &str, pace: &Pace, ask: fn(&Command) -> bool) -> Result<Script, SqlError> {
         let (mut parsed, mut places) = (Vec::new(), Vec::new());
-        each_statement(text, pace, |command, bytes, offset, held| {
+        each_statement(text, Author::Client, pace, |command, bytes, offset, held| {
             let these = match command {
                 Command::ShowQuery(query) => parse_at(&query, pace)?,
                 command => vec![Parsed { command, text: text[bytes.clone()].into(), offset, _held: held }],

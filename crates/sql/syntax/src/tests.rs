@@ -257,3 +257,69 @@ fn every_bare_name_is_read_back() {
     }
     assert!(unread.is_empty(), "{}", unread.join("\n"));
 }
+
+/// More rows than are read each by its tree.
+fn many_rows() -> String {
+    (1..1500).map(|n| format!(", ({n})")).collect()
+}
+
+#[test]
+fn rows_are_kept_wherever_values_begins_them() {
+    let rows = many_rows();
+    for before in [
+        "insert into t values (0)",
+        "insert into ärger values (0)",
+        "insert into t /* x */ values (0)",
+        "insert into t values -- x\n (0)",
+        "insert into t -- values\n values/* (0) *//* x */(0)",
+        "insert into t (a)/**/values\x0c(0)",
+        "insert into values (values) values (0)",
+        "insert into \"values\" values (0)",
+        "select * from (/* x */ values\n(0)",
+        "with é as (values (0)",
+        "select 1.union values (0)",
+    ] {
+        assert_eq!(literal_rows::find(&format!("{before}{rows}")).len(), 1, "{before}");
+    }
+    // A function of that name in a schema may be called, and a column may have it.
+    for before in [
+        "select s.values (0)",
+        "select s . /* x */ values\n(0)",
+        "select t.values",
+        "select values",
+        "select \"values\"(0)",
+    ] {
+        assert_eq!(literal_rows::find(&format!("{before}{rows}")), [], "{before}");
+    }
+    assert_eq!(error(&format!("select s.values (0){rows} from")).message, "syntax error at end of input");
+}
+
+/// What we printed is read with all its rows: whoever changes a part of it prints it again.
+#[test]
+fn what_was_printed_is_read_with_all_its_rows() {
+    let text = format!("VALUES (0){}", many_rows());
+    let rows = |query: &sqlparser::ast::Query| match query.body.as_ref() {
+        sqlparser::ast::SetExpr::Values(values) => values.rows.len(),
+        other => panic!("{other}"),
+    };
+    let planned = |mut parsed: Vec<Parsed>| match parsed.remove(0).command {
+        Command::Planned(Planned { statement: sqlparser::ast::Statement::Query(query), .. }) => query,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(rows(&planned(parse(&text).expect("parse"))), 2, "the first, and those that are kept");
+    assert_eq!(rows(&planned(parse_printed(&text).expect("parse"))), 1500);
+    assert_eq!(rows(&parse_query(&text, &Pace::default()).expect("parse").0), 1500);
+    assert_eq!(rows(&view::query_of(&text).expect("parse").expect("a query")), 1500);
+}
+
+/// Rows that are kept are printed, each for itself, of a query and of a part of one.
+#[test]
+fn rows_that_are_kept_are_printed() {
+    let text = format!("VALUES (0){}", many_rows());
+    let Some(Command::Planned(planned)) = parse(&text).expect("parse").pop().map(|parsed| parsed.command) else {
+        panic!("a query")
+    };
+    let sqlparser::ast::Statement::Query(query) = planned.statement else { panic!("a query") };
+    assert_eq!(marks::written_body(query.body.as_ref().clone()).expect("a text"), text);
+    assert_eq!(marks::written(query).expect("a text"), text);
+}

@@ -77,7 +77,7 @@ pub fn listed(text: &str, view: &View) -> String {
 /// # Errors
 /// Those of the moment.
 pub fn query_of(text: &str) -> Result<Option<Box<Query>>, SqlError> {
-    let parsed = super::parse(text).attempted()?.and_then(|parsed| parsed.into_iter().next());
+    let parsed = super::parse_printed(text).attempted()?.and_then(|parsed| parsed.into_iter().next());
     Ok(match parsed.map(|parsed| parsed.command) {
         Some(Command::Planned(planned)) => match planned.statement {
             Statement::Query(query) => Some(query),

@@ -156,6 +156,7 @@ impl World {
             keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
+            values: None,
         }
     }
 

@@ -17,10 +17,11 @@ Seq Scan on one (actual rows=1 loops=1)
   SubPlan 1
     ->  Aggregate (actual rows=1 loops=5)
           ->  Hash Full Join (actual rows=99 loops=5)
-                Hash Cond: (two.id = two_1.c)
-                Join Filter: (two.c = one.c)
-                ->  Seq Scan on two (actual rows=50 loops=5)
-                ->  Seq Scan on two two_1 (actual rows=50 loops=5)
+                Hash Cond: (z.id = y.c)
+                Join Filter: (z.c = one.c)
+                Batches: 1  Memory Usage: 8kB
+                ->  Seq Scan on two z (actual rows=50 loops=5)
+                ->  Seq Scan on two y (actual rows=50 loops=5)
 Rows: 1
 Consistency: auto
 Clock bound at start: 0.000000 ms
@@ -88,3 +89,39 @@ SELECT id, (SELECT z.id FROM two z WHERE z.c < one.c) FROM one WHERE id < 3;
 ----
 id:int4 | id:int4
 ERROR 21000: more than one row returned by a subquery used as an expression
+
+# What the right side of LATERAL gives is kept by the values that it reads.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(n) FROM one, LATERAL (SELECT count(*) AS n FROM two WHERE two.id > one.c) x;
+SELECT count(*), sum(n) FROM one, LATERAL (SELECT count(*) AS n FROM two WHERE two.id > one.c) x;
+SELECT count(*), sum(two_id) FROM one LEFT JOIN LATERAL (SELECT id AS two_id FROM two WHERE two.id > one.c + 47) x ON two_id > one.id % 50;
+SELECT count(*), sum(two_id) FROM one, LATERAL (SELECT id AS two_id FROM two WHERE two.id > one.c + 3) x;
+SELECT count(DISTINCT r) > 5 FROM one, LATERAL (SELECT random() + one.c AS r) x;
+----
+QUERY PLAN:text
+Aggregate (actual rows=1 loops=1)
+  ->  Nested Loop (actual rows=100 loops=1)
+        ->  Seq Scan on one (actual rows=100 loops=1)
+        ->  Aggregate (actual rows=1 loops=5)
+              ->  Index Scan using two_pkey on two (actual rows=39 loops=5)
+                    Index Cond: (id > one.c)
+Rows: 1
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+count:int8 | sum:numeric
+100 | 3880
+SELECT 1
+count:int8 | sum:int8
+160 | 5920
+SELECT 1
+count:int8 | sum:int8
+3640 | 100960
+SELECT 1
+?column?:bool
+t
+SELECT 1

@@ -35,21 +35,21 @@ Limit
   ->  Sort
         Sort Key: count(*) DESC
         ->  HashAggregate
-              Group Key: author.name
+              Group Key: a.name
               Filter: (count(*) > 1)
               ->  Nested Loop
-                    ->  Index Scan using author_pkey on author
+                    ->  Index Scan using author_pkey on author a
                           Index Cond: (id < 10)
-                    ->  Index Scan using book_author on book
-                          Index Cond: ((author_id = author.id) AND (year > 1960))
-                          Filter: (book.title ~~ '%7'::text)
+                    ->  Index Scan using book_author on book b
+                          Index Cond: ((author_id = a.id) AND (year > 1960))
+                          Filter: (b.title ~~ '%7'::text)
 EXPLAIN
 QUERY PLAN:text
 Nested Loop
-  ->  Point Lookup using author_pkey on author
+  ->  Point Lookup using author_pkey on author x
         Index Cond: (id = ANY (ARRAY[1, 2, 3]))
-  ->  Point Lookup using author_pkey on author author_1
-        Index Cond: (id = author.born)
+  ->  Point Lookup using author_pkey on author y
+        Index Cond: (id = x.born)
 EXPLAIN
 QUERY PLAN:text
 LockRows
@@ -87,37 +87,37 @@ EXPLAIN (COSTS OFF) WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FR
 ----
 QUERY PLAN:text
 HashAggregate  (cost=0.00..6800.00 rows=300 width=0)
-  Group Key: book.year
+  Group Key: b.year
   ->  Lookup or Hash Join  (cost=0.00..6500.00 rows=3000 width=0)
-        Hash Cond: (author.id = book.author_id)
-        ->  Seq Scan on author  (cost=0.00..500.00 rows=500 width=0)
-        ->  Seq Scan on book  (cost=0.00..3000.00 rows=3000 width=0)
+        Hash Cond: (a.id = b.author_id)
+        ->  Seq Scan on author a  (cost=0.00..500.00 rows=500 width=0)
+        ->  Seq Scan on book b  (cost=0.00..3000.00 rows=3000 width=0)
         Lookup
-          ->  Index Only Scan using book_author on book  (cost=0.00..6.00 rows=6 width=0)
-                Index Cond: (author_id = author.id)
+          ->  Index Only Scan using book_author on book b  (cost=0.00..6.00 rows=6 width=0)
+                Index Cond: (author_id = a.id)
 EXPLAIN
 QUERY PLAN:text
-Index Only Scan using author_born on author
+Index Only Scan using author_born on author a
   Index Cond: (born < 1910)
-  Output: (author.id + 1), (SubPlan 1)
+  Output: (a.id + 1), (SubPlan 1)
   SubPlan 1
     ->  Aggregate
-          Output: max(book.year)
-          ->  Index Only Scan using book_author on book
-                Index Cond: (author_id = author.id)
+          Output: max(b.year)
+          ->  Index Only Scan using book_author on book b
+                Index Cond: (author_id = a.id)
 EXPLAIN
 QUERY PLAN:text
-Seq Scan on author
+Seq Scan on author a
   Filter: EXISTS(SubPlan 1)
   SubPlan 1
-    ->  Index Only Scan using book_author on book
-          Index Cond: ((author_id = author.id) AND (year = 1999))
+    ->  Index Only Scan using book_author on book b
+          Index Cond: ((author_id = a.id) AND (year = 1999))
 EXPLAIN
 QUERY PLAN:text
 Limit
   ->  Sort
         Sort Key: author.id DESC
-        Sort Method: top-N
+        Sort Method: top-N heapsort
         ->  Unique
               ->  Append
                     ->  Seq Scan on author
@@ -200,8 +200,8 @@ QUERY PLAN:json
           "Parallel Aware": false,
           "Async Capable": false,
           "Join Type": "Left",
-          "Hash Cond": "(author.id = book.id)",
-          "Filter": "(book.id IS NULL)",
+          "Hash Cond": "(a.id = b.id)",
+          "Filter": "(b.id IS NULL)",
           "Plans": [
             {
               "Node Type": "Seq Scan",
@@ -209,7 +209,7 @@ QUERY PLAN:json
               "Parallel Aware": false,
               "Async Capable": false,
               "Relation Name": "author",
-              "Alias": "author"
+              "Alias": "a"
             },
             {
               "Node Type": "Seq Scan",
@@ -217,7 +217,7 @@ QUERY PLAN:json
               "Parallel Aware": false,
               "Async Capable": false,
               "Relation Name": "book",
-              "Alias": "book"
+              "Alias": "b"
             },
             {
               "Node Type": "Index Scan",
@@ -228,8 +228,8 @@ QUERY PLAN:json
               "Scan Direction": "Forward",
               "Index Name": "book_pkey",
               "Relation Name": "book",
-              "Alias": "book",
-              "Index Cond": "(id = author.id)"
+              "Alias": "b",
+              "Index Cond": "(id = a.id)"
             }
           ]
         }

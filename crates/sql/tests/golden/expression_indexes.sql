@@ -338,10 +338,10 @@ EXPLAIN SELECT v.id FROM words w JOIN words v ON lower(v.word) = w.word WHERE w.
 ----
 QUERY PLAN:text
 Nested Loop  (cost=0.00..3.00 rows=1 width=0)
-  ->  Point Lookup using words_pkey on words  (cost=0.00..1.00 rows=1 width=0)
+  ->  Point Lookup using words_pkey on words w  (cost=0.00..1.00 rows=1 width=0)
         Index Cond: (id = 1)
-  ->  Index Only Lookup using words_lower on words words_1  (cost=0.00..1.00 rows=1 width=0)
-        Index Cond: (lower(word::text) = words.word)
+  ->  Index Only Lookup using words_lower on words v  (cost=0.00..1.00 rows=1 width=0)
+        Index Cond: (lower(word::text) = w.word)
 EXPLAIN
 
 [a] BEGIN; INSERT INTO words VALUES (1, 'One', 1);

@@ -15,7 +15,7 @@ WindowAgg
   Filter: (row_number() OVER (?) <= 3)
   ->  Sort
         Sort Key: v
-        Sort Method: top-N
+        Sort Method: top-N heapsort
         ->  Seq Scan on big
 EXPLAIN
 QUERY PLAN:text

@@ -22,19 +22,19 @@ EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p
 QUERY PLAN:text
 Aggregate  (cost=0.00..302001.00 rows=1 width=0)
   ->  Lookup or Hash Join  (cost=0.00..302000.00 rows=1000 width=0)
-        Hash Cond: (city.id = people.city)
-        Runtime Filter: (city.id)
+        Hash Cond: (c.id = p.city)
+        Runtime Filter: (c.id)
         ->  Hash Join  (cost=0.00..201000.00 rows=1000 width=0)
-              Hash Cond: (country.id = city.country)
-              ->  Seq Scan on country  (cost=0.00..100000.00 rows=1000 width=0)
-                    Filter: (country.name = 'country 7'::text)
-              ->  Seq Scan on city  (cost=0.00..100000.00 rows=1000 width=0)
-        ->  Seq Scan on people  (cost=0.00..100000.00 rows=1000 width=0)
-              Filter: (people.age < 80)
+              Hash Cond: (o.id = c.country)
+              ->  Seq Scan on country o  (cost=0.00..100000.00 rows=1000 width=0)
+                    Filter: (o.name = 'country 7'::text)
+              ->  Seq Scan on city c  (cost=0.00..100000.00 rows=1000 width=0)
+        ->  Seq Scan on people p  (cost=0.00..100000.00 rows=1000 width=0)
+              Filter: (p.age < 80)
         Lookup
-          ->  Index Scan using people_city on people  (cost=0.00..1000.00 rows=1000 width=0)
-                Index Cond: (city = city.id)
-                Filter: (people.age < 80)
+          ->  Index Scan using people_city on people p  (cost=0.00..1000.00 rows=1000 width=0)
+                Index Cond: (city = c.id)
+                Filter: (p.age < 80)
 EXPLAIN
 
 ANALYZE people; ANALYZE VERBOSE city (id, name), country;
@@ -48,23 +48,23 @@ EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p
 QUERY PLAN:text
 Aggregate  (cost=0.00..8381.00 rows=1 width=0)
   ->  Lookup or Hash Join  (cost=0.00..8380.00 rows=3560 width=0)
-        Hash Cond: (city.id = people.city)
-        Runtime Filter: (city.id)
+        Hash Cond: (c.id = p.city)
+        Runtime Filter: (c.id)
         ->  Lookup or Hash Join  (cost=0.00..820.00 rows=400 width=0)
-              Hash Cond: (city.country = country.id)
-              ->  Seq Scan on city  (cost=0.00..400.00 rows=400 width=0)
-              ->  Seq Scan on country  (cost=0.00..20.00 rows=1 width=0)
-                    Filter: (country.name = 'country 7'::text)
+              Hash Cond: (c.country = o.id)
+              ->  Seq Scan on city c  (cost=0.00..400.00 rows=400 width=0)
+              ->  Seq Scan on country o  (cost=0.00..20.00 rows=1 width=0)
+                    Filter: (o.name = 'country 7'::text)
               Lookup
-                ->  Point Lookup using country_pkey on country  (cost=0.00..1.00 rows=1 width=0)
-                      Index Cond: (id = city.country)
-                      Filter: (country.name = 'country 7'::text)
-        ->  Seq Scan on people  (cost=0.00..4000.00 rows=3560 width=0)
-              Filter: (people.age < 80)
+                ->  Point Lookup using country_pkey on country o  (cost=0.00..1.00 rows=1 width=0)
+                      Index Cond: (id = c.country)
+                      Filter: (o.name = 'country 7'::text)
+        ->  Seq Scan on people p  (cost=0.00..4000.00 rows=3560 width=0)
+              Filter: (p.age < 80)
         Lookup
-          ->  Index Scan using people_city on people  (cost=0.00..10.00 rows=9 width=0)
-                Index Cond: (city = city.id)
-                Filter: (people.age < 80)
+          ->  Index Scan using people_city on people p  (cost=0.00..10.00 rows=9 width=0)
+                Index Cond: (city = c.id)
+                Filter: (p.age < 80)
 EXPLAIN
 
 SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p.city = c.id JOIN country o ON o.id = c.country WHERE p.age < 80 AND o.name = 'country 7';
@@ -79,19 +79,19 @@ EXPLAIN SELECT count(*), max(o.name), max(p.age) FROM people p, city c, country 
 QUERY PLAN:text
 Aggregate  (cost=0.00..8442.00 rows=1 width=0)
   ->  Hash Join  (cost=0.00..8441.00 rows=4000 width=0)
-        Hash Cond: (city.country = people.age)
-        Runtime Filter: (city.country)
+        Hash Cond: (c.country = p.age)
+        Runtime Filter: (c.country)
         ->  Lookup or Hash Join  (cost=0.00..441.00 rows=40 width=0)
-              Hash Cond: (city.country = country.id)
-              ->  Seq Scan on city  (cost=0.00..400.00 rows=40 width=0)
-                    Filter: (city.name ~~ 'city 1%'::text)
-              ->  Point Lookup using country_pkey on country  (cost=0.00..1.00 rows=1 width=0)
+              Hash Cond: (c.country = o.id)
+              ->  Seq Scan on city c  (cost=0.00..400.00 rows=40 width=0)
+                    Filter: (c.name ~~ 'city 1%'::text)
+              ->  Point Lookup using country_pkey on country o  (cost=0.00..1.00 rows=1 width=0)
                     Index Cond: (id = 3)
               Lookup
-                ->  Point Lookup using country_pkey on country  (cost=0.00..1.00 rows=1 width=0)
+                ->  Point Lookup using country_pkey on country o  (cost=0.00..1.00 rows=1 width=0)
                       Index Cond: (id = 3)
-                      Filter: (city.country = country.id)
-        ->  Seq Scan on people  (cost=0.00..4000.00 rows=4000 width=0)
+                      Filter: (c.country = o.id)
+        ->  Seq Scan on people p  (cost=0.00..4000.00 rows=4000 width=0)
 EXPLAIN
 
 # EXISTS is asked where few are left.
@@ -100,18 +100,18 @@ EXPLAIN SELECT count(*), max(c.name) FROM people p, city c WHERE p.city = c.id A
 QUERY PLAN:text
 Aggregate  (cost=0.00..8002.00 rows=1 width=0)
   ->  Lookup or Hash Join  (cost=0.00..8001.00 rows=2000 width=0)
-        Hash Cond: (city.id = people.city)
+        Hash Cond: (c.id = p.city)
         Filter: EXISTS(SubPlan 1)
-        ->  Point Lookup using city_pkey on city  (cost=0.00..1.00 rows=1 width=0)
+        ->  Point Lookup using city_pkey on city c  (cost=0.00..1.00 rows=1 width=0)
               Index Cond: (id = 7)
-        ->  Seq Scan on people  (cost=0.00..4000.00 rows=4000 width=0)
+        ->  Seq Scan on people p  (cost=0.00..4000.00 rows=4000 width=0)
         Lookup
-          ->  Index Scan using people_city on people  (cost=0.00..10.00 rows=10 width=0)
-                Index Cond: (city = city.id)
+          ->  Index Scan using people_city on people p  (cost=0.00..10.00 rows=10 width=0)
+                Index Cond: (city = c.id)
         SubPlan 1
-          ->  Index Scan using people_city on people people_1  (cost=0.00..10.00 rows=3 width=0)
-                Index Cond: (city = people.city)
-                Filter: (people_1.age > people.age)
+          ->  Index Scan using people_city on people q  (cost=0.00..10.00 rows=3 width=0)
+                Index Cond: (city = p.city)
+                Filter: (q.age > p.age)
 EXPLAIN
 
 SELECT count(*), max(c.name) FROM people p, city c WHERE p.city = c.id AND c.id = 7 AND EXISTS (SELECT 1 FROM people q WHERE q.city = p.city AND q.age > p.age);
@@ -167,12 +167,12 @@ QUERY PLAN:text
 Aggregate  (cost=0.00..20001.00 rows=1 width=0)
   ->  Nested Loop  (cost=0.00..20000.00 rows=4000 width=0)
         ->  Nested Loop  (cost=0.00..12000.00 rows=4000 width=0)
-              ->  Seq Scan on people  (cost=0.00..4000.00 rows=4000 width=0)
-              ->  Point Lookup using city_pkey on city  (cost=0.00..1.00 rows=1 width=0)
-                    Index Cond: (id = people.city)
-        ->  Point Lookup using country_pkey on country  (cost=0.00..1.00 rows=1 width=0)
-              Index Cond: (id = city.country)
-              Filter: (country.name = 'country 7'::text)
+              ->  Seq Scan on people p  (cost=0.00..4000.00 rows=4000 width=0)
+              ->  Point Lookup using city_pkey on city c  (cost=0.00..1.00 rows=1 width=0)
+                    Index Cond: (id = p.city)
+        ->  Point Lookup using country_pkey on country o  (cost=0.00..1.00 rows=1 width=0)
+              Index Cond: (id = c.country)
+              Filter: (o.name = 'country 7'::text)
 EXPLAIN
 
 CREATE TABLE task (id int PRIMARY KEY, state text, owner int, at int);
@@ -342,9 +342,12 @@ EXPLAIN
 EXPLAIN SELECT * FROM listed WHERE id IN (SELECT id FROM listed WHERE g = 5) AND c BETWEEN 1 AND 2;
 ----
 QUERY PLAN:text
-Point Lookup using listed_pkey on listed  (cost=0.00..4.00 rows=4 width=0)
+Point Lookup using listed_pkey on listed  (cost=0.00..8.00 rows=4 width=0)
   Index Cond: (id = ANY ($1))
   Filter: ((c >= 1) AND (c <= 2))
+  InitPlan 1 (returns $1)
+    ->  Index Only Scan using listed_g on listed  (cost=0.00..4.00 rows=4 width=0)
+          Index Cond: (g = 5)
 EXPLAIN
 
 # What lies between two values that are not known yet is little: ten such ranges are not all of the table.
@@ -398,14 +401,14 @@ EXPLAIN SELECT count(*) FROM people p JOIN days t ON t.id = p.age WHERE t.d >= d
 QUERY PLAN:text
 Aggregate  (cost=0.00..9001.00 rows=1 width=0)
   ->  Lookup or Hash Join  (cost=0.00..9000.00 rows=4000 width=0)
-        Hash Cond: (people.age = days.id)
-        ->  Seq Scan on people  (cost=0.00..4000.00 rows=4000 width=0)
-        ->  Seq Scan on days  (cost=0.00..1000.00 rows=40 width=0)
-              Filter: ((days.d >= '2000-03-01'::date) AND (days.d < '2000-04-01 00:00:00'::timestamp without time zone))
+        Hash Cond: (p.age = t.id)
+        ->  Seq Scan on people p  (cost=0.00..4000.00 rows=4000 width=0)
+        ->  Seq Scan on days t  (cost=0.00..1000.00 rows=40 width=0)
+              Filter: ((t.d >= '2000-03-01'::date) AND (t.d < '2000-04-01 00:00:00'::timestamp without time zone))
         Lookup
-          ->  Point Lookup using days_pkey on days  (cost=0.00..1.00 rows=1 width=0)
-                Index Cond: (id = people.age)
-                Filter: ((days.d >= '2000-03-01'::date) AND (days.d < '2000-04-01 00:00:00'::timestamp without time zone))
+          ->  Point Lookup using days_pkey on days t  (cost=0.00..1.00 rows=1 width=0)
+                Index Cond: (id = p.age)
+                Filter: ((t.d >= '2000-03-01'::date) AND (t.d < '2000-04-01 00:00:00'::timestamp without time zone))
 EXPLAIN
 
 # How many left rows are worth looking up in the right side's index is known before it is read. Beyond a hundred, the right side is asked first whether it is short: eight rows for each.
@@ -428,13 +431,14 @@ EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT count(*), count(DIS
 QUERY PLAN:text
 Aggregate (actual rows=1 loops=1)
   ->  Lookup or Hash Join (actual rows=1200 loops=1)
-        Hash Cond: (parent.id = child.p)
-        ->  Index Scan using parent_pkey on parent (actual rows=300 loops=1)
+        Hash Cond: (p.id = c.p)
+        Batches: 1  Memory Usage: 44kB
+        ->  Index Scan using parent_pkey on parent p (actual rows=300 loops=1)
               Index Cond: (id <= 300)
-        ->  Seq Scan on child (actual rows=2400 loops=1)
+        ->  Seq Scan on child c (actual rows=2400 loops=1)
         Lookup
-          ->  Index Scan using child_pkey on child (actual rows=4 loops=300)
-                Index Cond: (p = parent.id)
+          ->  Index Scan using child_pkey on child c (actual rows=4 loops=300)
+                Index Cond: (p = p.id)
 Rows: 1
 Consistency: auto
 Clock bound at start: 0.000000 ms
@@ -453,13 +457,14 @@ SELECT count(*), count(DISTINCT c.n), sum(c.p) FROM parent p JOIN child c ON c.p
 QUERY PLAN:text
 Aggregate (actual rows=1 loops=1)
   ->  Lookup or Hash Join (actual rows=4000 loops=1)
-        Hash Cond: (parent.id = child.p)
-        ->  Index Scan using parent_pkey on parent (actual rows=1000 loops=1)
+        Hash Cond: (p.id = c.p)
+        Batches: 1  Memory Usage: 242kB
+        ->  Index Scan using parent_pkey on parent p (actual rows=1000 loops=1)
               Index Cond: (id <= 1000)
-        ->  Seq Scan on child (actual rows=20000 loops=1)
+        ->  Seq Scan on child c (actual rows=20000 loops=1)
         Lookup
-          ->  Index Scan using child_pkey on child (never executed)
-                Index Cond: (p = parent.id)
+          ->  Index Scan using child_pkey on child c (never executed)
+                Index Cond: (p = p.id)
 Rows: 1
 Consistency: auto
 Clock bound at start: 0.000000 ms
@@ -515,13 +520,14 @@ SELECT count(*), count(DISTINCT c.n) FROM parent p LEFT JOIN child c ON c.p = p.
 QUERY PLAN:text
 Aggregate (actual rows=1 loops=1)
   ->  Lookup or Hash Join (actual rows=8 loops=1)
-        Hash Cond: (parent.id = child.p)
-        ->  Index Scan using parent_pkey on parent (actual rows=400 loops=1)
+        Hash Cond: (p.id = c.p)
+        Batches: 1  Memory Usage: 31kB
+        ->  Index Scan using parent_pkey on parent p (actual rows=400 loops=1)
               Index Cond: (id <= 400)
-        ->  Seq Scan on child (actual rows=11 loops=1)
+        ->  Seq Scan on child c (actual rows=11 loops=1)
         Lookup
-          ->  Index Scan using child_pkey on child (never executed)
-                Index Cond: (p = parent.id)
+          ->  Index Scan using child_pkey on child c (never executed)
+                Index Cond: (p = p.id)
 Rows: 1
 Consistency: auto
 Clock bound at start: 0.000000 ms
@@ -555,13 +561,14 @@ SELECT count(*), count(DISTINCT c.n) FROM parent p LEFT JOIN child c ON c.p = p.
 QUERY PLAN:text
 Aggregate (actual rows=1 loops=1)
   ->  Lookup or Hash Left Join (actual rows=800 loops=1)
-        Hash Cond: (parent.id = child.p)
-        ->  Index Scan using parent_pkey on parent (actual rows=200 loops=1)
+        Hash Cond: (p.id = c.p)
+        Batches: 1  Memory Usage: 126kB
+        ->  Index Scan using parent_pkey on parent p (actual rows=200 loops=1)
               Index Cond: (id <= 200)
-        ->  Seq Scan on child (actual rows=3200 loops=1)
+        ->  Seq Scan on child c (actual rows=3200 loops=1)
         Lookup
-          ->  Index Scan using child_pkey on child (actual rows=4 loops=200)
-                Index Cond: (p = parent.id)
+          ->  Index Scan using child_pkey on child c (actual rows=4 loops=200)
+                Index Cond: (p = p.id)
 Rows: 1
 Consistency: auto
 Clock bound at start: 0.000000 ms
@@ -574,13 +581,14 @@ EXPLAIN
 QUERY PLAN:text
 Aggregate (actual rows=1 loops=1)
   ->  Lookup or Hash Left Join (actual rows=16000 loops=1)
-        Hash Cond: (parent.id = child.p)
-        ->  Index Scan using parent_pkey on parent (actual rows=4000 loops=1)
+        Hash Cond: (p.id = c.p)
+        Batches: 1  Memory Usage: 967kB
+        ->  Index Scan using parent_pkey on parent p (actual rows=4000 loops=1)
               Index Cond: (id <= 4000)
-        ->  Seq Scan on child (actual rows=20000 loops=1)
+        ->  Seq Scan on child c (actual rows=20000 loops=1)
         Lookup
-          ->  Index Scan using child_pkey on child (never executed)
-                Index Cond: (p = parent.id)
+          ->  Index Scan using child_pkey on child c (never executed)
+                Index Cond: (p = p.id)
 Rows: 1
 Consistency: auto
 Clock bound at start: 0.000000 ms
@@ -618,13 +626,14 @@ SELECT count(*), count(DISTINCT h.id) FROM parent p JOIN held h ON h.g = p.id / 
 QUERY PLAN:text
 Aggregate (actual rows=1 loops=1)
   ->  Lookup or Hash Join (actual rows=16200 loops=1)
-        Hash Cond: ((parent.id / 1000) = held.g)
-        ->  Index Scan using parent_pkey on parent (actual rows=81 loops=1)
+        Hash Cond: ((p.id / 1000) = h.g)
+        Batches: 1  Memory Usage: 1kB
+        ->  Index Scan using parent_pkey on parent p (actual rows=81 loops=1)
               Index Cond: ((id >= 1000) AND (id <= 1080))
-        ->  Seq Scan on held (actual rows=200 loops=1)
+        ->  Seq Scan on held h (actual rows=200 loops=1)
         Lookup
-          ->  Index Only Scan using held_g on held (actual rows=194 loops=21)
-                Index Cond: (g = (parent.id / 1000))
+          ->  Index Only Scan using held_g on held h (actual rows=194 loops=21)
+                Index Cond: (g = (p.id / 1000))
 Rows: 1
 Consistency: auto
 Clock bound at start: 0.000000 ms

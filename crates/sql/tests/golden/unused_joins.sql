@@ -27,95 +27,95 @@ EXPLAIN (COSTS OFF) SELECT b.s FROM big b LEFT JOIN small s ON s.a = b.v;
 EXPLAIN (COSTS OFF) SELECT b.s FROM big b JOIN small s ON s.id = b.v;
 ----
 QUERY PLAN:text
-Seq Scan on big
+Seq Scan on big b
 EXPLAIN
 QUERY PLAN:text
 Aggregate
-  ->  Seq Scan on big
+  ->  Seq Scan on big b
 EXPLAIN
 QUERY PLAN:text
 HashAggregate
   Group Key: s
-  ->  Index Scan using big_pkey on big
+  ->  Index Scan using big_pkey on big b
         Index Cond: (id < 1900)
 EXPLAIN
 QUERY PLAN:text
 Lookup or Hash Left Join
-  Hash Cond: (many.v = big.id)
-  ->  Seq Scan on many
-  ->  Seq Scan on big
+  Hash Cond: (m.v = b.id)
+  ->  Seq Scan on many m
+  ->  Seq Scan on big b
   Lookup
-    ->  Point Lookup using big_pkey on big
-          Index Cond: (id = many.v)
+    ->  Point Lookup using big_pkey on big b
+          Index Cond: (id = m.v)
 EXPLAIN
 QUERY PLAN:text
 Lookup or Hash Left Join
-  Hash Cond: (big.v = small.id)
-  ->  Seq Scan on big
-  ->  Seq Scan on small
+  Hash Cond: (b.v = s.id)
+  ->  Seq Scan on big b
+  ->  Seq Scan on small s
   Lookup
-    ->  Point Lookup using small_pkey on small
-          Index Cond: (id = big.v)
+    ->  Point Lookup using small_pkey on small s
+          Index Cond: (id = b.v)
 EXPLAIN
 QUERY PLAN:text
 Lookup or Hash Left Join
-  Hash Cond: (big.v = small.id)
-  Filter: (small.name IS NULL)
-  ->  Seq Scan on big
-  ->  Seq Scan on small
+  Hash Cond: (b.v = s.id)
+  Filter: (s.name IS NULL)
+  ->  Seq Scan on big b
+  ->  Seq Scan on small s
   Lookup
-    ->  Point Lookup using small_pkey on small
-          Index Cond: (id = big.v)
+    ->  Point Lookup using small_pkey on small s
+          Index Cond: (id = b.v)
 EXPLAIN
 QUERY PLAN:text
 Sort
-  Sort Key: small.name
+  Sort Key: s.name
   ->  Lookup or Hash Left Join
-        Hash Cond: (big.v = small.id)
-        ->  Seq Scan on big
-        ->  Seq Scan on small
+        Hash Cond: (b.v = s.id)
+        ->  Seq Scan on big b
+        ->  Seq Scan on small s
         Lookup
-          ->  Point Lookup using small_pkey on small
-                Index Cond: (id = big.v)
+          ->  Point Lookup using small_pkey on small s
+                Index Cond: (id = b.v)
 EXPLAIN
 QUERY PLAN:text
 Lookup or Hash Left Join
-  Hash Cond: (small.a = small_1.id)
+  Hash Cond: (s.a = t.id)
   ->  Lookup or Hash Left Join
-        Hash Cond: (big.v = small.id)
-        ->  Seq Scan on big
-        ->  Seq Scan on small
+        Hash Cond: (b.v = s.id)
+        ->  Seq Scan on big b
+        ->  Seq Scan on small s
         Lookup
-          ->  Point Lookup using small_pkey on small
-                Index Cond: (id = big.v)
-  ->  Seq Scan on small small_1
+          ->  Point Lookup using small_pkey on small s
+                Index Cond: (id = b.v)
+  ->  Seq Scan on small t
   Lookup
-    ->  Point Lookup using small_pkey on small small_1
-          Index Cond: (id = small.a)
+    ->  Point Lookup using small_pkey on small t
+          Index Cond: (id = s.a)
 EXPLAIN
 QUERY PLAN:text
 Hash Left Join
-  Hash Cond: (big.v = many.v)
-  ->  Seq Scan on big
-  ->  Seq Scan on many
+  Hash Cond: (b.v = m.v)
+  ->  Seq Scan on big b
+  ->  Seq Scan on many m
 EXPLAIN
 QUERY PLAN:text
 Lookup or Hash Left Join
-  Hash Cond: (big.v = small.a)
-  ->  Seq Scan on big
-  ->  Seq Scan on small
+  Hash Cond: (b.v = s.a)
+  ->  Seq Scan on big b
+  ->  Seq Scan on small s
   Lookup
-    ->  Index Only Scan using small_a_b_key on small
-          Index Cond: (a = big.v)
+    ->  Index Only Scan using small_a_b_key on small s
+          Index Cond: (a = b.v)
 EXPLAIN
 QUERY PLAN:text
 Lookup or Hash Join
-  Hash Cond: (big.v = small.id)
-  ->  Seq Scan on big
-  ->  Seq Scan on small
+  Hash Cond: (b.v = s.id)
+  ->  Seq Scan on big b
+  ->  Seq Scan on small s
   Lookup
-    ->  Point Lookup using small_pkey on small
-          Index Cond: (id = big.v)
+    ->  Point Lookup using small_pkey on small s
+          Index Cond: (id = b.v)
 EXPLAIN
 
 SELECT count(*), min(b.s) FROM big b LEFT JOIN small s ON s.id = b.v;
@@ -173,7 +173,7 @@ SELECT count(id) FROM wide;
 CREATE VIEW
 QUERY PLAN:text
 Aggregate
-  ->  Seq Scan on big
+  ->  Seq Scan on big b
 EXPLAIN
 count:int8 | count:int8
 2000 | 1072

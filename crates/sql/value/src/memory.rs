@@ -107,6 +107,9 @@ pub struct MemoryBudget {
     pool: Arc<MemoryPool>,
     /// Taken from the pool.
     reserved_bytes: AtomicUsize,
+    /// Holds without asking the pool, and takes of it at a time.
+    own_bytes: usize,
+    chunk_bytes: usize,
     /// Whether others leave room for it once it has something: not if it only keeps what it has, as a prepared statement's tree.
     is_holder: bool,
 }
@@ -119,12 +122,19 @@ impl MemoryBudget {
     /// A budget of `limit_bytes` from a pool.
     pub fn of(pool: Arc<MemoryPool>, limit_bytes: usize) -> Self {
         let (used_bytes, reserved_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        MemoryBudget { used_bytes, limit_bytes, pool, reserved_bytes, is_holder: true }
+        let (own_bytes, chunk_bytes) = (OWN_BYTES, CHUNK_BYTES);
+        MemoryBudget { used_bytes, limit_bytes, pool, reserved_bytes, own_bytes, chunk_bytes, is_holder: true }
     }
     /// Another one from the same pool, which nothing else bounds, and which lessens what others may have by no more than it holds.
     pub fn beside(&self) -> MemoryBudget {
         let mut budget = MemoryBudget::of(self.pool.clone(), usize::MAX);
         budget.is_holder = false;
+        budget
+    }
+    /// As [`MemoryBudget::beside`], with nothing of its own, and never more than it holds: there may be very many of them.
+    pub fn exact(&self) -> MemoryBudget {
+        let mut budget = self.beside();
+        (budget.own_bytes, budget.chunk_bytes) = (0, 1);
         budget
     }
     /// The greatest number of bytes.
@@ -167,10 +177,10 @@ impl MemoryBudget {
     #[inline]
     pub fn give(&self, bytes: usize) {
         let used = self.used_bytes.fetch_sub(bytes, Relaxed) - bytes;
-        let needed = used.saturating_sub(OWN_BYTES);
+        let needed = used.saturating_sub(self.own_bytes);
         let reserved = self.reserved_bytes.load(Relaxed);
         if reserved.saturating_sub(needed) > SPARE_BYTES_MAX {
-            let kept = needed.next_multiple_of(CHUNK_BYTES);
+            let kept = needed.next_multiple_of(self.chunk_bytes);
             // Another thread of the statement may have been faster: then it is its affair.
             if self.reserved_bytes.compare_exchange(reserved, kept, Relaxed, Relaxed).is_ok() {
                 self.pool.give(reserved - kept);
@@ -182,7 +192,7 @@ impl MemoryBudget {
     /// Gives bytes back, and to the pool all that is not held any more: there will be no more.
     pub fn settle(&self, bytes: usize) {
         let used = self.used_bytes.fetch_sub(bytes, Relaxed) - bytes;
-        let (kept, reserved) = (used.saturating_sub(OWN_BYTES), self.reserved_bytes.load(Relaxed));
+        let (kept, reserved) = (used.saturating_sub(self.own_bytes), self.reserved_bytes.load(Relaxed));
         if kept < reserved && self.reserved_bytes.compare_exchange(reserved, kept, Relaxed, Relaxed).is_ok() {
             self.pool.give(reserved - kept);
             self.count(reserved, kept);
@@ -199,13 +209,15 @@ impl MemoryBudget {
     /// Has the pool give what holding `used` bytes needs.
     fn reserve(&self, used: usize) -> bool {
         let reserved = self.reserved_bytes.load(Relaxed);
-        let missing = used.saturating_sub(OWN_BYTES).saturating_sub(reserved);
+        let missing = used.saturating_sub(self.own_bytes).saturating_sub(reserved);
         if missing == 0 {
             return true;
         }
-        let chunks = missing.next_multiple_of(CHUNK_BYTES);
+        let chunks = missing.next_multiple_of(self.chunk_bytes);
         let taken = [chunks, missing].into_iter().find(|bytes| self.pool.take(reserved, *bytes, self.is_holder));
-        HELD_MUCH.set(true);
+        if used > OWN_BYTES {
+            HELD_MUCH.set(true);
+        }
         let more = taken.unwrap_or(0);
         let before = self.reserved_bytes.fetch_add(more, Relaxed);
         self.count(before, before + more);
@@ -337,6 +349,19 @@ mod tests {
         assert!(kept[0].take(40 << 20).is_err());
         drop((budget, kept));
         assert_eq!((pool.used_bytes(), pool.holders.load(Relaxed)), (0, 0));
+    }
+
+    /// Very many of them hold what they hold together.
+    #[test]
+    fn what_is_exact_counts_from_its_first_byte() {
+        let pool = MemoryPool::new(1 << 20);
+        let budget = MemoryBudget::of(pool.clone(), 1 << 30);
+        let many: Vec<_> = (0..120).map(|_| budget.exact()).collect();
+        held_much();
+        assert_eq!(many.iter().filter(|one| one.take(10_000).is_ok()).count(), 104);
+        assert_eq!((pool.used_bytes(), pool.holders.load(Relaxed), held_much()), (1_040_000, 0, false));
+        drop(many);
+        assert_eq!(pool.used_bytes(), 0);
     }
 
     #[test]

@@ -192,6 +192,11 @@ impl Pooled {
         Pooled { memory: LENT.with_borrow(|lent| lent.memory.as_ref().map(|memory| memory.beside())) }
     }
 
+    /// As [`Pooled::new`], for one of many that a statement may have: each byte is the pool's from the first one on.
+    pub fn exact() -> Pooled {
+        Pooled { memory: LENT.with_borrow(|lent| lent.memory.as_ref().map(|memory| memory.exact())) }
+    }
+
     /// Whether anybody counts.
     pub fn is_counted(&self) -> bool {
         self.memory.is_some()
@@ -210,6 +215,36 @@ impl Pooled {
         if let Some(memory) = &self.memory {
             memory.settle(bytes);
         }
+    }
+}
+
+/// A part of what several count for together ([`Pooled`]), given back when dropped.
+#[derive(Debug, Default)]
+pub struct Share {
+    of: Arc<Pooled>,
+    bytes: usize,
+}
+
+impl Share {
+    /// Of these, and nothing yet.
+    pub fn of(all: &Arc<Pooled>) -> Share {
+        Share { of: all.clone(), bytes: 0 }
+    }
+
+    /// Takes bytes.
+    ///
+    /// # Errors
+    /// As [`Pooled::take`].
+    pub fn take(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.of.take(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.of.settle(self.bytes);
     }
 }
 

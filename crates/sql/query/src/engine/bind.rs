@@ -262,7 +262,7 @@ impl<'c> Binder<'c> {
             context.parameter_hints.iter().map(|hint| hint.clone().unwrap_or(SqlType::Unknown)).collect();
         Binder {
             context,
-            params: Parameters::new(&declared),
+            params: Parameters::new(&declared).with_values(context.values.clone()),
             held: Vec::new(),
             windows: Vec::new(),
             sets: Vec::new(),

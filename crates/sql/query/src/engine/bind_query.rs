@@ -2,6 +2,7 @@
 
 use super::bind::{Binder, Cte, Output, Planned, direction};
 use super::keys::own_kinds;
+use super::literals::LiteralRows;
 use super::named_items::name_parts;
 use super::node::{CteScan, Node, SetKind, SortKey};
 use super::recursive::{self, names_read, times_read};
@@ -12,6 +13,7 @@ use super::types::common;
 use super::walk;
 use crate::identifier::fold;
 use crate::plan::select::fits_a_list;
+use crate::syntax::literal_rows;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
@@ -24,6 +26,9 @@ use std::sync::Arc;
 /// NOT MATERIALIZED is heeded at each of several places while there are so many queries in what stands there, at most: a chain of such queries of which
 /// each names the one before twice would be 2^n queries. It is a wish: what is computed once has the same rows.
 const INLINED_QUERIES_MAX: usize = 64;
+
+/// What a literal comes to as a [`Scalar`], bytes, about: what makes it one of the column's type may be around it.
+const SCALAR_BYTES: usize = size_of::<Scalar>() + size_of::<crate::expr::Expr>();
 
 /// What follows the body of a query.
 #[derive(Clone, Copy, Debug)]
@@ -188,16 +193,19 @@ impl Binder<'_> {
     }
 
     fn values(&mut self, values: &ast::Values, outer: &Scope<'_>) -> Result<Planned, SqlError> {
-        let mut rows: Vec<Vec<Scalar>> = Vec::with_capacity(values.rows.len());
-        fits_a_list(values.rows.first().map_or(0, |row| row.len()))?;
-        for row in &values.rows {
-            let row: Vec<Scalar> = row
-                .content
-                .iter()
-                .map(|expr| self.scalar(expr, outer, Clause::plain("VALUES")))
-                .collect::<Result<_, _>>()?;
+        fits_a_list(values.rows.first().map_or(0, |row| literal_rows::width(&row.content)))?;
+        if let Some(planned) = self.literals(values, outer)? {
+            return Ok(planned);
+        }
+        // What was kept as text while it was read becomes as large as it is here, for as long as the plan is there.
+        let mut held = self.share();
+        held.take(literal_rows::kept_bytes(values, SCALAR_BYTES))?;
+        let mut rows: Vec<Vec<Scalar>> = Vec::with_capacity(literal_rows::count(values));
+        for row in literal_rows::all(values) {
+            let row: Vec<Scalar> =
+                row.iter().map(|expr| self.scalar(expr, outer, Clause::plain("VALUES"))).collect::<Result<_, _>>()?;
             if rows.first().is_some_and(|first| first.len() != row.len()) {
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length"));
+                return Err(unequal_rows());
             }
             rows.push(row);
         }
@@ -220,7 +228,62 @@ impl Binder<'_> {
             let row = row.into_iter().zip(&columns).map(|(scalar, column)| self.must_coerce(scalar, &column.ty));
             out.push(row.collect::<Result<_, _>>()?);
         }
-        Ok(Planned { node: Arc::new(Node::Values(out)), columns })
+        Ok(Planned { node: Arc::new(Node::Values { rows: out, _held: held }), columns })
+    }
+
+    /// Rows most of which are kept as text, as values; `None` where they are few, or something in them is no literal.
+    fn literals(&mut self, values: &ast::Values, outer: &Scope<'_>) -> Result<Option<Planned>, SqlError> {
+        let is_plain = |expr: &Expr| match expr {
+            Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), Expr::Value(_)),
+            Expr::Value(value) => !matches!(value.value, ast::Value::Placeholder(_)),
+            _ => false,
+        };
+        let kept = values.rows.iter().any(|row| literal_rows::kept(&row.content).is_some());
+        if !kept || !values.rows.iter().all(|row| row.content.iter().all(is_plain)) {
+            return Ok(None);
+        }
+        let mut widths = values.rows.iter().map(|row| literal_rows::width(&row.content));
+        let width = widths.next().unwrap_or(0);
+        if widths.any(|other| other != width) {
+            return Err(unequal_rows());
+        }
+        let mut types: Vec<Option<SqlType>> = vec![None; width];
+        // Of the columns whose types do not match the first is told, wherever in it that is.
+        let mut wrong: Option<(usize, SqlError)> = None;
+        for row in literal_rows::all(values) {
+            self.context.pace.step()?;
+            for (place, (known, expr)) in types.iter_mut().zip(row.iter()).enumerate() {
+                if wrong.as_ref().is_some_and(|(first, _)| place >= *first) {
+                    break;
+                }
+                let ty = self.scalar(expr, outer, Clause::plain("VALUES"))?.ty;
+                match known.as_ref().map_or(Ok(ty.clone()), |known| common(known, &ty, "VALUES")) {
+                    Ok(ty) => *known = Some(ty),
+                    Err(error) => wrong = Some((place, error)),
+                }
+            }
+        }
+        if let Some((_, error)) = wrong {
+            return Err(error);
+        }
+        let column = |(place, ty): (usize, Option<SqlType>)| {
+            let ty = ty.filter(|ty| *ty != SqlType::Unknown).unwrap_or(SqlType::Text);
+            Output { name: format!("column{}", place + 1), ty, origin: None }
+        };
+        let columns: Vec<Output> = types.into_iter().enumerate().map(column).collect();
+        let mut rows = LiteralRows::new(columns.len(), literal_rows::count(values), self.share())?;
+        for row in literal_rows::all(values) {
+            self.context.pace.step()?;
+            let mut out = Vec::with_capacity(width);
+            for (expr, column) in row.iter().zip(&columns) {
+                let scalar = self.scalar(expr, outer, Clause::plain("VALUES"))?;
+                let scalar = self.must_coerce(scalar, &column.ty)?;
+                let Some(value) = scalar.expr.constant().filter(|_| scalar.steps.is_empty()) else { return Ok(None) };
+                out.push(value);
+            }
+            rows.push(out)?;
+        }
+        Ok(Some(Planned { node: Arc::new(Node::Literals(rows)), columns }))
     }
 
     fn must_coerce(&mut self, scalar: Scalar, to: &SqlType) -> Result<Scalar, SqlError> {
@@ -454,6 +517,10 @@ impl Binder<'_> {
         let node = Node::Recursive { id, prefix: outer.width(), kinds, base: base.node, step, all };
         Ok(Planned { node: Arc::new(node), columns })
     }
+}
+
+fn unequal_rows() -> SqlError {
+    SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length")
 }
 
 /// Cuts rows by LIMIT and OFFSET.

@@ -4,9 +4,11 @@ use super::bind::Binder;
 use super::take::mark_of;
 use crate::catalog::{Oid, View};
 use crate::syntax::depth::{self, Depth};
+use crate::work::{Pooled, Share};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Expr, Visitor};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Queries within queries, at most: those of views, too.
 const DEPTH_MAX: usize = 300;
@@ -30,6 +32,8 @@ pub(super) struct Bounds {
     /// Views that are being unfolded, outermost first, and the levels of their texts.
     unfolding: Vec<Oid>,
     levels: usize,
+    /// Of the pool, for rows of VALUES: [`Binder::share`].
+    held: Option<Arc<Pooled>>,
 }
 
 /// What binding an expression twice would cost.
@@ -103,6 +107,11 @@ impl Binder<'_> {
             return Err(depth::too_deep().hint(hint));
         }
         Ok(())
+    }
+
+    /// What rows of VALUES count for that were kept as text: all of a statement together, so that many short lists are one long one.
+    pub(super) fn share(&mut self) -> Share {
+        Share::of(self.bounds.held.get_or_insert_with(|| Arc::new(Pooled::exact())))
     }
 
     /// Plans a view's query, whose text nests so deep, in the place of the view.

@@ -53,7 +53,8 @@ impl Estimates {
         let of = |input: &Arc<Node>| once(&self.rows, input, || self.rows(input, known));
         let rows = match node {
             Node::One | Node::Sequence { .. } => 1.0,
-            Node::Values(rows) => rows.len() as f64,
+            Node::Values { rows, .. } => rows.len() as f64,
+            Node::Literals(rows) => rows.len() as f64,
             Node::Table(scan) => {
                 let statistics = known(scan.access.table.id);
                 statistics.map_or(UNKNOWN_ROWS, |s| s.rows as f64 * share_of(scan.asked(), &columns(scan, &s)))
@@ -86,7 +87,7 @@ impl Estimates {
                 known(scan.access.table.id).map(|_| self.rows(node, known))
             }
             Node::Table(scan) => Some(known(scan.access.table.id)?.rows as f64),
-            Node::One | Node::Values(_) => Some(self.rows(node, known)),
+            Node::One | Node::Values { .. } | Node::Literals(_) => Some(self.rows(node, known)),
             Node::Filter { input, .. }
             | Node::Project { input, .. }
             | Node::Cut { input, .. }

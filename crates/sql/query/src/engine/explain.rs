@@ -158,7 +158,7 @@ impl<'n> Tree<'n> {
 
     fn table(&mut self, scan: &'n TableScan, around: &[String]) -> (Operator, Columns) {
         let table = &scan.access.table;
-        let alias = numbered(&table.name, &self.aliases);
+        let alias = numbered(&scan.alias, &self.aliases);
         self.aliases.push(alias.clone());
         let own = table.columns.iter().map(|column| match self.several {
             true => format!("{}.{}", quote_identifier(&alias), quote_identifier(&column.name)),
@@ -177,7 +177,7 @@ impl<'n> Tree<'n> {
         let mut under = Vec::new();
         let filter = all_of(self.scalars(&scan.way().filter, &columns, &mut under));
         operator = operator.condition("Filter", filter);
-        operator.inputs = under;
+        operator.inputs.append(&mut under);
         (operator, columns)
     }
 
@@ -248,9 +248,12 @@ impl<'n> Tree<'n> {
         let mut under = Vec::new();
         let (mut operator, columns) = match node {
             Node::One => (leaf("Result", "Result".to_owned()), around.to_vec()),
-            Node::Values(rows) => {
+            Node::Values { rows, .. } => {
                 let width = rows.first().map_or(0, Vec::len);
                 (leaf("Values Scan", "Values Scan".to_owned()), with((0..width).map(nameless).collect()))
+            }
+            Node::Literals(rows) => {
+                (leaf("Values Scan", "Values Scan".to_owned()), with((0..rows.width()).map(nameless).collect()))
             }
             Node::Table(scan) => {
                 let (mut operator, columns) = self.table(scan, around);
@@ -329,7 +332,7 @@ impl<'n> Tree<'n> {
                 let keys = self.sort_keys(keys, &columns, &mut under);
                 operator = operator.list("Sort Key", keys, Shown::Always);
                 if limit.is_some() {
-                    operator = operator.with("Sort Method", Fact::Text("top-N".to_owned()), Shown::Always);
+                    operator = operator.with("Sort Method", Fact::Text("top-N heapsort".to_owned()), Shown::Always);
                 }
                 (operator, columns)
             }

@@ -17,10 +17,11 @@ use super::take::{Clause, place_of};
 use super::walk;
 use crate::catalog::Relation;
 use crate::exec::table::TableAccess;
-use crate::expr::hidden_relation;
+use crate::expr::function::{MIDNIGHT, ZONED_MIDNIGHT, by_name};
+use crate::expr::{Expr as Bound, hidden_relation};
 use crate::identifier::fold;
 use crate::pg_catalog::VirtualTable;
-use crate::types::Value;
+use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{BinaryOperator, Expr, Query, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
@@ -447,7 +448,8 @@ impl Binder<'_> {
             ItemSource::Table(access) => {
                 let (filter, rest) = found.beside_hidden(outer.width(), filter);
                 let known = self.statistics_of(access.table.id);
-                let chosen = scan::plan(access, outer.width(), filter, found.keyed, self.names(), known);
+                let alias = found.alias.as_str().into();
+                let chosen = scan::plan(access, &alias, outer.width(), filter, found.keyed, self.names(), known);
                 above(found.marked(Arc::new(Node::Table(chosen.scan)), outer.width()), rest)
             }
             ItemSource::Virtual(table) => {
@@ -647,7 +649,8 @@ impl Binder<'_> {
         };
         let l = self.scalar(l, left.1, Clause::plain("JOIN/ON"))?;
         let r = self.scalar(r, right.1, Clause::plain("JOIN/ON"))?;
-        Ok(keys::kind(&l.ty, &r.ty).map(|_| JoinKey { left: l, right: r, null_equal }))
+        let (left, right) = (beside_moment(l.clone(), &r.ty), beside_moment(r, &l.ty));
+        Ok(keys::kind(&left.ty, &right.ty).map(|_| JoinKey { left, right, null_equal }))
     }
 
     /// The right table found by key from a left row, if it has an index for that, and what statistics say of it.
@@ -672,7 +675,8 @@ impl Binder<'_> {
         let found = &items.list[item];
         let (conditions, rest) = found.beside_hidden(base, conditions);
         let known = self.statistics_of(access.table.id);
-        let chosen = scan::plan(access, base, conditions, found.keyed, self.names(), known);
+        let alias = found.alias.as_str().into();
+        let chosen = scan::plan(access, &alias, base, conditions, found.keyed, self.names(), known);
         if !chosen.by_key || !chosen.scan.planned.path.has_prefix() {
             return Ok(None);
         }
@@ -729,6 +733,19 @@ fn reordered(built: Built, order: Vec<usize>, items: &Items, outer: &Scope<'_>) 
 fn lateral_in_parentheses() -> SqlError {
     SqlError::unsupported("LATERAL to what is not joined yet")
         .hint("Join the items that it names first, by CROSS JOIN in the place of a comma, and without parentheses.")
+}
+
+/// A date that is compared with a moment, as the moment that it is compared as.
+fn beside_moment(mut key: Scalar, other: &SqlType) -> Scalar {
+    let (name, ty) = match (&key.ty, other) {
+        (SqlType::Date, SqlType::Timestamp(_)) => (MIDNIGHT, SqlType::Timestamp(None)),
+        (SqlType::Date, SqlType::Timestamptz(_)) => (ZONED_MIDNIGHT, SqlType::Timestamptz(None)),
+        _ => return key,
+    };
+    let function = by_name(name)[0];
+    key.expr = Bound::Call { function, args: vec![key.expr], types: vec![SqlType::Date], ty: ty.clone() };
+    key.ty = ty;
+    key
 }
 
 pub(super) fn is_equality(expr: &Expr) -> bool {

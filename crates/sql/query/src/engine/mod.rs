@@ -44,6 +44,7 @@ mod key_table;
 mod keys;
 mod lazy;
 mod lift;
+mod literals;
 mod lockable;
 mod lower;
 mod merged;

@@ -2,11 +2,13 @@
 
 use super::aggregate::AggregateCall;
 use super::keys::KeyKind;
+use super::literals::LiteralRows;
 use super::scalar::Scalar;
 use super::scan::TableScan;
 use super::set_function::SetCall;
 use super::window::WindowCall;
 use crate::pg_catalog::VirtualTable;
+use crate::work::Share;
 use std::sync::Arc;
 
 /// How two inputs are joined.
@@ -93,8 +95,10 @@ pub(super) struct CteScan {
 pub(super) enum Node {
     /// One row: the prefix.
     One,
-    /// VALUES.
-    Values(Vec<Vec<Scalar>>),
+    /// VALUES, and what those of its rows take that were kept as text.
+    Values { rows: Vec<Vec<Scalar>>, _held: Share },
+    /// VALUES of literals alone.
+    Literals(LiteralRows),
     /// A table.
     Table(TableScan),
     /// A virtual table; `relation` narrows it to one OID.

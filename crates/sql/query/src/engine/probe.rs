@@ -34,6 +34,7 @@ use crate::exec::evaluate;
 use crate::expr::{CompareOp, Expr};
 use crate::plan::tree;
 use crate::types::{Row, SqlType, Value};
+use crate::work::Share;
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -416,7 +417,7 @@ impl Probe {
             }
         }
         if let (Answer::Group { calls, .. }, Node::Aggregate { .. }) = (&self.answer, self.node.as_ref()) {
-            let nothing = Arc::new(Node::Values(Vec::new()));
+            let nothing = Arc::new(Node::Values { rows: Vec::new(), _held: Share::default() });
             let sets = vec![Vec::new()];
             let node = Arc::new(Node::Aggregate { input: nothing, keys: Vec::new(), calls: calls.clone(), sets });
             if open(&node, &prefix, run)?.next(&mut found)? {

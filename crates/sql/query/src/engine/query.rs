@@ -6,11 +6,13 @@ use super::node::Node;
 use super::presence::names_alone;
 use super::run::{Prefix, Run, Source, open};
 use super::scope::Scope;
+use super::walk::tables;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::explain::Operator;
 use crate::output::Field;
 use crate::pg_catalog::{self, names};
+use crate::plan::watch::Watch;
 use crate::plan::{Batch, Execution, Plan, PlanContext, RowSource};
 use crate::types::{Array, RegKind, Row, SqlType, Value};
 use crate::work;
@@ -106,6 +108,12 @@ impl Plan for QueryPlan {
 
     fn explain(&self) -> Operator {
         explain::operator(&self.node)
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let mut watches = Vec::new();
+        tables(&self.node, &mut |scan| watches.extend(scan.watch()));
+        watches
     }
 
     fn is_direct(&self) -> bool {

@@ -9,6 +9,7 @@ use crate::exec::table::TableAccess;
 use crate::expr::Expr;
 use crate::plan::access::{Wish, choose};
 use crate::plan::negation;
+use crate::plan::watch::Watch;
 use crate::statistics::TableStatistics;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -28,6 +29,8 @@ pub(super) struct TableScan {
     /// All that was asked of its rows, by keys or not.
     asked: Vec<Scalar>,
     base: usize,
+    /// What the statement calls it.
+    pub(super) alias: Arc<str>,
     /// Its rows end in their keys.
     pub(super) keyed: bool,
     /// None: every column is read.
@@ -103,7 +106,14 @@ impl TableScan {
 
     /// The scan with other conditions.
     pub(super) fn asking(&self, conditions: Vec<Scalar>) -> TableScan {
-        plan(&self.access, self.base, conditions, self.keyed, self.names.clone(), self.statistics.clone()).scan
+        let (names, statistics) = (self.names.clone(), self.statistics.clone());
+        plan(&self.access, &self.alias, self.base, conditions, self.keyed, names, statistics).scan
+    }
+
+    /// What of it hangs on values that come with an execution.
+    pub(super) fn watch(&self) -> Option<Watch> {
+        let asked = self.asked.iter().filter(|scalar| scalar.steps.is_empty()).map(|scalar| &scalar.expr);
+        Watch::of(&self.access, self.base, self.statistics.as_ref(), asked)
     }
 
     fn read(&self) -> Reading {
@@ -128,6 +138,7 @@ impl TableScan {
             (0..self.access.columns.len()).filter(named).partition(|slot| all || places.contains(&(self.base + slot)));
         let mut level = Level {
             access: self.access.clone(),
+            alias: self.alias.clone(),
             base: self.base,
             slots,
             path: way.path.clone(),
@@ -177,6 +188,7 @@ fn conjuncts(expr: Expr) -> Vec<Expr> {
 /// Plans a scan of a table whose columns begin at slot `base`, under conditions over its rows.
 pub(super) fn plan(
     access: &Arc<TableAccess>,
+    alias: &Arc<str>,
     base: usize,
     conditions: Vec<Scalar>,
     keyed: bool,
@@ -190,8 +202,16 @@ pub(super) fn plan(
     let exprs: Vec<Expr> = plain.iter().map(|scalar| scalar.expr.clone()).collect();
     let known = |slot: usize| slot < base;
     let known_of = statistics.as_deref();
-    let wish =
-        Wish { access, base, conditions: &exprs, known: &known, order: &[], limited: false, statistics: known_of };
+    let wish = Wish {
+        access,
+        base,
+        conditions: &exprs,
+        known: &known,
+        order: &[],
+        limited: false,
+        unions: true,
+        statistics: known_of,
+    };
     let choice = choose(&wish);
     let by_key = choice.path.is_narrowed();
     let foreseen = known_of.map(|known| Foreseen { found: choice.rows, whole: known.rows as f64 });
@@ -208,7 +228,7 @@ pub(super) fn plan(
     kept.append(&mut filter);
     let width = base + access.columns.len();
     let planned = Way { path: choice.path, filter: kept, found: choice.rows };
-    let (access, reading) = (access.clone(), OnceLock::new());
-    let scan = TableScan { access, width, planned, whole, asked, base, keyed, names, statistics, reading };
+    let (access, alias, reading) = (access.clone(), alias.clone(), OnceLock::new());
+    let scan = TableScan { access, alias, width, planned, whole, asked, base, keyed, names, statistics, reading };
     Chosen { scan, by_key, foreseen }
 }

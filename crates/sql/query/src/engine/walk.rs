@@ -151,10 +151,10 @@ impl Walk<'_> {
             return;
         }
         match node {
-            Node::One | Node::Given { .. } => {}
+            Node::One | Node::Literals(_) | Node::Given { .. } => {}
             Node::Internal { .. } | Node::Sequence { .. } => (self.show)(Met::Changing),
             Node::Working { id } => (self.show)(Met::Working(*id)),
-            Node::Values(rows) => rows.iter().for_each(|row| self.scalars(row)),
+            Node::Values { rows, .. } => rows.iter().for_each(|row| self.scalars(row)),
             Node::Table(scan) => {
                 (self.show)(Met::Table(scan));
                 self.scalars(scan.asked());

@@ -27,6 +27,8 @@ use std::collections::VecDeque;
 
 /// Values of a batch take so much, bytes, or little more.
 const BATCH_BYTES: usize = 1 << 20;
+/// Keys of the next level that are kept for the rows of a batch, all together: more of them are not asked for at a time.
+const BATCH_KEYS: usize = 16 * AHEAD_ROWS;
 /// Each batch is so many times the one before.
 const BATCH_GROWTH: usize = 4;
 
@@ -124,9 +126,13 @@ impl Cursor {
         }
         let level = &self.levels[at];
         if lefts.len() > 1 {
+            let mut room = BATCH_KEYS;
             for left in &mut lefts {
                 // An error comes when the row does.
                 let Ok(keys) = level.path.keys(&level.access, &left.row, &self.context) else { break };
+                // (Those of the others are asked for then.)
+                let Some(rest) = room.checked_sub(keys.len()) else { break };
+                room = rest;
                 left.keys = Some(keys);
             }
             let keys = lefts.iter().filter_map(|left| left.keys.as_ref()).flatten();

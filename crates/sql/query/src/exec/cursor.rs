@@ -13,11 +13,13 @@
 //!    one that is not true.
 //! 5. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory, and where rows are far as many joined ones as [`super::batches`] says.
 
+use super::ahead::{AHEAD_ROWS, KEY_BYTES_MAX};
 use super::batches::{Batch, Left};
 use super::byte_filter::{Around, ByteFilter};
 use super::evaluate;
 use super::key_lock::KeyLock;
 use super::path::Path;
+use super::sort::Reserved;
 use super::span::Keys;
 use super::stretch::LastStretch;
 use super::table::{EntryColumns, TableAccess};
@@ -44,6 +46,8 @@ const SWEPT_ROWS_MIN: usize = 256;
 pub struct Level {
     /// The table.
     pub access: Arc<TableAccess>,
+    /// What the statement calls it.
+    pub alias: Arc<str>,
     /// First place of its columns in the joined row.
     pub base: usize,
     /// Slots to decode.
@@ -157,6 +161,12 @@ struct State {
     stages: Option<(ByteFilter, Vec<Stage>)>,
     /// Keys still to read, last first.
     keys: Vec<Keys>,
+    /// Of the statement's memory, for those that several ways have led to.
+    held: Option<Reserved>,
+    /// How many of them were looked at one by one.
+    looked: usize,
+    /// How many of those that come next were said to be read, where several ways have led to them.
+    said: usize,
     rest: Option<Span>,
     /// Few rows are looked at in their bytes, too; those that were last are here.
     sweeps_few: Option<Arc<LastStretch>>,
@@ -380,6 +390,7 @@ impl Cursor {
         for state in &mut self.states {
             (state.rows, state.row, state.rest) = (Rows::default(), Found::default(), None);
             state.keys.clear();
+            state.held = None;
         }
     }
 
@@ -428,12 +439,22 @@ impl Cursor {
             Some(keys) => keys,
             None => {
                 let keys = level.path.keys(&level.access, &self.row, &self.context)?;
-                super::ahead::rows_of_keys(level, keys.iter(), self.locks_ahead, chunk, &self.context)?;
+                if level.path.ways.is_empty() {
+                    super::ahead::rows_of_keys(level, keys.iter(), self.locks_ahead, chunk, &self.context)?;
+                }
                 keys
             }
         };
         keys.reverse();
+        let mut held = None;
+        if !level.path.ways.is_empty() {
+            let mut taken = Reserved::new(&self.context.memory);
+            // (It was there while they were found.)
+            taken.take_anyway(super::ways::bytes(&keys));
+            held = Some(taken);
+        }
         let state = &mut self.states[at];
+        (state.held, state.said) = (held, 0);
         if state.stages.is_none() && self.hint.is_none() {
             state.stages = stages(level, &self.context.params);
         }
@@ -450,7 +471,7 @@ impl Cursor {
         match self.hint {
             Some(rows) => rows.clamp(1, CHUNK_ROWS_MAX),
             None if level.is_swept() && !level.path.is_narrowed() => SWEPT_ROWS_MIN,
-            None if super::ahead::is_far(self.context.reads()) => super::ahead::AHEAD_ROWS,
+            None if super::ahead::is_far(self.context.reads()) => AHEAD_ROWS,
             None => CHUNK_ROWS_FIRST,
         }
     }
@@ -588,10 +609,17 @@ fn fetch(
             }
             (state.rows, state.rest) = (Rows::Apart(rows.into_iter()), rest);
         } else {
+            if !level.path.ways.is_empty() {
+                say_next(state, context)?;
+            }
             match state.keys.pop() {
                 None => return Ok(false),
                 Some(Keys::Span(span)) => state.rest = Some(span),
                 Some(Keys::One(key)) => {
+                    state.looked += 1;
+                    if state.looked.is_multiple_of(CHUNK_ROWS_MAX) {
+                        context.check()?;
+                    }
                     let lock = match (level.lock, &level.key_lock) {
                         (Some((_, wait)), Some(open)) => Some((foresee(level, open, &key, context, joined)?, wait)),
                         (lock, _) => lock,
@@ -605,6 +633,28 @@ fn fetch(
             }
         }
     }
+}
+
+/// The rows of the keys that come next, of those that several ways have led to, are read next.
+fn say_next(state: &mut State, context: &StatementContext) -> Result<(), SqlError> {
+    if state.said == 0 {
+        let mut bytes = 0;
+        let next = state.keys.iter().rev().map_while(|keys| match keys {
+            Keys::One(key) if bytes < KEY_BYTES_MAX => {
+                bytes += key.len();
+                Some(key.clone())
+            }
+            _ => None,
+        });
+        // Who reads beside this cursor says what comes there, too, and all that is known at a time has one bound.
+        let next: Vec<Bytes> = next.take(AHEAD_ROWS).collect();
+        state.said = next.len();
+        if next.len() > 1 {
+            super::ahead::reads(next.into_iter(), context.reads())?;
+        }
+    }
+    state.said = state.said.saturating_sub(1);
+    Ok(())
 }
 
 /// Rows of a span in the bytes of a chunk, of which those may be missing that `pick` does not want. `None`: they cannot be had so.

@@ -7,6 +7,7 @@ use super::ahead::{self, AHEAD_ROWS};
 use super::claims::{Claims, LOCKED_MAX};
 use super::evaluate;
 use super::key_lock::KeyLock;
+use super::literal_rows::LiteralRows;
 use super::load::{Duplicate, Load};
 use super::sort::{Reserved, row_bytes};
 use super::target::Target;
@@ -18,6 +19,7 @@ use crate::expr::Expr;
 use crate::plan::{Execution, Plan, RowInserter};
 use crate::transaction::{LockMode, LockWait, ScanRequest, Span};
 use crate::types::{Row, Value};
+use crate::work::Pooled;
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -43,7 +45,14 @@ pub struct Insert {
 /// Where the rows of an INSERT come from. Expressions are by slot and have the column's type; `None` is NULL.
 pub enum Source {
     /// VALUES.
-    Values(Vec<Vec<Option<Expr>>>),
+    Values {
+        /// By slot.
+        rows: Vec<Vec<Option<Expr>>>,
+        /// What those of them take that were kept as text.
+        _held: Pooled,
+    },
+    /// VALUES of many rows that are mostly literals.
+    Literals(LiteralRows),
     /// A query, and the row made from each of its rows.
     Plan {
         /// The query.
@@ -107,9 +116,10 @@ impl Insert {
             gaps: true,
         };
         match &self.source {
-            Source::Values(rows) => {
+            Source::Values { rows, .. } => {
                 run.insert_all(rows.iter().map(|exprs| make_row(exprs, &[], context)))?;
             }
+            Source::Literals(rows) => run.insert_all(rows.rows(context))?,
             Source::Plan { plan, columns, materialise } => run.from_plan(plan.as_ref(), columns, *materialise)?,
         }
         run.writer.finish()?;

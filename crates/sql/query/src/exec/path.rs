@@ -3,6 +3,7 @@
 
 use super::span::{self, Keys};
 use super::table::{IndexAccess, TableAccess};
+use super::ways;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::exec::evaluate;
@@ -21,6 +22,8 @@ pub struct Path {
     pub reaches: Vec<Reach>,
     /// Highest key first.
     pub reverse: bool,
+    /// Instead: its rows are those that any of these leads to ([`super::ways`]). `index` is the primary key then, and `reaches` is empty.
+    pub ways: Vec<Path>,
 }
 
 /// A part of an index: what its leading columns are compared with. With nothing to compare, all of it.
@@ -179,7 +182,7 @@ impl Operand {
 impl Path {
     /// All of a table, in the order of its primary key.
     pub(crate) fn whole() -> Path {
-        Path { index: 0, reaches: vec![Reach::default()], reverse: false }
+        Path { index: 0, reaches: vec![Reach::default()], reverse: false, ways: Vec::new() }
     }
 
     /// Whether conditions narrow it: it does not read the whole index.
@@ -187,9 +190,10 @@ impl Path {
         !self.reaches.iter().any(Reach::is_whole)
     }
 
-    /// Whether in every alternative something equals the first column.
+    /// Whether in every alternative something equals the first column. Of several ways each is gone to its end before the first row is read: that is not
+    /// for who asks often.
     pub(crate) fn has_prefix(&self) -> bool {
-        !self.reaches.iter().any(|reach| reach.prefix.is_empty())
+        self.ways.is_empty() && !self.reaches.iter().any(|reach| reach.prefix.is_empty())
     }
 
     /// Whether it leads to one row at most, by a whole unique key.
@@ -209,6 +213,9 @@ impl Path {
                 _ => Vec::new(),
             });
         }
+        if !self.ways.is_empty() {
+            return ways::keys(&self.ways, access, row, context);
+        }
         let mut out = Vec::with_capacity(self.reaches.len());
         for reach in &self.reaches {
             reach.keys(index, row, context, &mut out)?;
@@ -226,6 +233,7 @@ impl Path {
     /// Calls `visit` for each operand.
     pub fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Operand)) {
         self.reaches.iter().for_each(|reach| reach.operands(visit));
+        self.ways.iter().for_each(|way| way.operands(visit));
     }
 }
 

@@ -34,7 +34,9 @@ impl ScanPlan {
         order: &[Order],
         limited: bool,
     ) -> ScanPlan {
-        let wish = Wish { access, base: 0, conditions: &filters, known: &|_| false, order, limited, statistics: None };
+        let known = &|_| false;
+        let wish =
+            Wish { access, base: 0, conditions: &filters, known, order, limited, unions: true, statistics: None };
         let Choice { path, used, ordered, point, rows: expected, .. } = access::choose(&wish);
         let rest: Vec<Expr> =
             filters.into_iter().enumerate().filter(|(i, _)| !used.contains(i)).map(|(_, filter)| filter).collect();
@@ -45,6 +47,7 @@ impl ScanPlan {
         let filter = conjunction(rest);
         let mut level = Level {
             access: access.clone(),
+            alias: access.table.name.as_str().into(),
             base: 0,
             slots,
             path,

@@ -291,7 +291,8 @@ impl Rows {
         }
         let (rows, done) = sorter.finish()?;
         if let Some(meters) = &self.context.meters {
-            meters.wrote(DIRECT, Written { bytes: done.disk_bytes, batches: 0 });
+            let (bytes, memory_bytes) = (done.disk_bytes, done.memory_bytes);
+            meters.wrote(DIRECT, Written { bytes, memory_bytes, batches: 0 });
         }
         self.ready = Some(Ready::Sorted(Box::new(rows), computed.len()));
         Ok(())

@@ -97,8 +97,7 @@ fn operator(one: &Operator, role: Option<&Role>, options: &Options, meters: Opti
         object.put("Plan Rows", &format!("{:.0}", one.rows));
         object.put("Plan Width", "0");
     }
-    if let Some(meters) = meters.filter(|_| one.place != 0) {
-        let done = meters.of(one.place).unwrap_or_default();
+    if let Some(done) = meters.and_then(|meters| one.done(meters)) {
         let per_loop = |sum: f64| sum / done.loops.max(1) as f64;
         if options.timing {
             object.put("Actual Startup Time", &format!("{:.3}", per_loop(done.first_us as f64) / 1000.0));

@@ -16,11 +16,13 @@ pub struct Done {
     pub us: i64,
 }
 
-/// What an operator wrote to temporary files, in all of its runs.
+/// What an operator held, and wrote to temporary files, in all of its runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes.
+    /// Bytes that it wrote.
     pub bytes: u64,
+    /// Bytes that it held at most, in one of its runs.
+    pub memory_bytes: u64,
     /// In how many parts it did its work, if it was divided.
     pub batches: u64,
 }
@@ -35,12 +37,20 @@ pub struct Meters(Mutex<BTreeMap<usize, Done>>, Mutex<BTreeMap<usize, Written>>)
 impl Meters {
     /// A run of an operator has written to temporary files, if it has.
     pub fn wrote(&self, place: usize, run: Written) {
-        if run.bytes > 0 {
+        if run.bytes > 0 || run.memory_bytes > 0 {
             let mut all = self.1.lock();
             let written = all.entry(place).or_default();
-            written.bytes += run.bytes;
-            written.batches += run.batches;
+            written.memory_bytes = written.memory_bytes.max(run.memory_bytes);
+            if run.bytes > 0 {
+                written.bytes += run.bytes;
+                written.batches += run.batches;
+            }
         }
+    }
+
+    /// A run of an operator has held so many bytes.
+    pub fn held(&self, place: usize, bytes: usize) {
+        self.wrote(place, Written { memory_bytes: bytes as u64, ..Written::default() });
     }
 
     /// What an operator wrote, if it did.

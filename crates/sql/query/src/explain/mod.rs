@@ -77,7 +77,22 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// What it wrote to temporary files, by the names that PostgreSQL has for it: in lines of the text, and as facts for tools.
+    /// What it did; `None` if nobody has measured it. Nothing runs an Append by itself: it did what its members did.
+    fn done(&self, meters: &Meters) -> Option<Done> {
+        if self.place != 0 {
+            return Some(meters.of(self.place).unwrap_or_default());
+        }
+        let members: Option<Vec<Done>> = self.inputs.iter().map(|(_, member)| member.done(meters)).collect();
+        let add = |sum: Done, next: Done| Done {
+            loops: sum.loops.max(next.loops),
+            rows: sum.rows + next.rows,
+            first_us: if sum.loops == 0 { next.first_us } else { sum.first_us },
+            us: sum.us + next.us,
+        };
+        members.filter(|_| self.kind == "Append").map(|members| members.into_iter().fold(Done::default(), add))
+    }
+
+    /// What it held, and wrote to temporary files, by the names that PostgreSQL has for it: in lines of the text, and as facts for tools.
     fn written(&self, meters: &Meters) -> Option<(String, Vec<(&'static str, Value)>)> {
         let written = Some(self.writer)
             .filter(|writer| *writer != DIRECT)
@@ -86,20 +101,38 @@ impl Operator {
                 "Sort" | "Aggregate" | "Unique" => meters.written(DIRECT),
                 _ => None,
             })?;
-        let kb = written.bytes.div_ceil(1024);
+        let (disk_kb, memory_kb) = (written.bytes.div_ceil(1024), written.memory_bytes.div_ceil(1024));
+        if self.kind == "Aggregate" && disk_kb == 0 && !self.facts.iter().any(|(name, ..)| *name == "Group Key") {
+            // One group is no table of groups.
+            return None;
+        }
         Some(match self.kind {
-            "Sort" => (
-                format!("Sort Method: external merge  Disk: {kb}kB"),
-                vec![
-                    ("Sort Method", "external merge".into()),
-                    ("Sort Space Used", kb.into()),
-                    ("Sort Space Type", "Disk".into()),
-                ],
-            ),
+            "Sort" => {
+                let top = self.facts.iter().any(|(name, ..)| *name == "Sort Method");
+                let (method, kind, kb) = match (disk_kb, top) {
+                    (0, true) => ("top-N heapsort", "Memory", memory_kb),
+                    (0, false) => ("quicksort", "Memory", memory_kb),
+                    _ => ("external merge", "Disk", disk_kb),
+                };
+                (
+                    format!("Sort Method: {method}  {kind}: {kb}kB"),
+                    vec![
+                        ("Sort Method", method.into()),
+                        ("Sort Space Used", kb.into()),
+                        ("Sort Space Type", kind.into()),
+                    ],
+                )
+            }
             kind => {
                 let name = if kind == "Aggregate" { "HashAgg Batches" } else { "Hash Batches" };
-                let text = format!("Batches: {}  Disk Usage: {kb}kB", written.batches);
-                (text, vec![(name, written.batches.into()), ("Disk Usage", kb.into())])
+                let batches = written.batches.max(1);
+                let mut text = format!("Batches: {batches}  Memory Usage: {memory_kb}kB");
+                let mut facts = vec![(name, batches.into()), ("Peak Memory Usage", memory_kb.into())];
+                if disk_kb > 0 {
+                    text += &format!("  Disk Usage: {disk_kb}kB");
+                    facts.push(("Disk Usage", disk_kb.into()));
+                }
+                (text, facts)
             }
         })
     }

@@ -70,10 +70,10 @@ impl Writer<'_> {
     }
 
     fn measured(&self, one: &Operator) -> String {
-        let Some(meters) = self.meters.filter(|_| one.place != 0) else { return String::new() };
-        let Some(done) = meters.of(one.place).filter(|done| done.loops > 0) else {
+        let Some(done) = self.meters.and_then(|meters| one.done(meters)) else { return String::new() };
+        if done.loops == 0 {
             return " (never executed)".to_owned();
-        };
+        }
         let per_loop = |sum: f64| sum / done.loops as f64;
         let rows = format!("rows={:.0} loops={}", per_loop(done.rows as f64), done.loops);
         let ms = |us: i64| per_loop(us as f64) / 1000.0;

@@ -4,6 +4,7 @@
 //! the next column a twentieth (two) or a fifth (one). With statistics ([`crate::statistics`]) it goes by the share of rows that the keys let through; but a
 //! path that is narrowed by keys is not given up for a scan of all, however small the table: what is read is what may conflict. But for one: where statistics
 //! say that a secondary index leads to more than a part ([`WHOLE_PART`]) of a large table, each row by a way of its own, all of it is read ([`Choice::is_dear`]).
+//! Where no index narrows it, several may together, where one of several conditions must hold ([`super::ways`]).
 //! A row read through a secondary index costs three rows read in order.
 //! An index that gives the order wanted saves the sort, and, under a LIMIT, most of the reading.
 
@@ -11,6 +12,7 @@ use super::implication::implies;
 use super::negation;
 use super::share;
 use super::tree;
+use super::ways;
 use crate::exec::path::{Operand, Path, Range, Reach, Term};
 use crate::exec::table::{IndexAccess, KeyColumn, TableAccess};
 use crate::expr::function::{MIDNIGHT, ZONED_MIDNIGHT};
@@ -19,7 +21,7 @@ use crate::statistics::TableStatistics;
 use crate::types::{SqlType, Value};
 
 /// Rows that a table is taken to have.
-const ASSUMED_ROWS: f64 = 100_000.0;
+pub(super) const ASSUMED_ROWS: f64 = 100_000.0;
 /// Rows that a LIMIT is taken to want.
 const LIMITED_ROWS: f64 = 100.0;
 /// Values that a list is taken to have whose length is not known.
@@ -28,9 +30,9 @@ const LISTED_VALUES: f64 = 4.0;
 const ALTERNATIVES_MAX: usize = 4096;
 /// Which part of a table a secondary index may lead to before all of it is read instead. Measured: a sixth of 100,000 rows in the order of their keys costs
 /// what a scan of all costs; in another order more.
-const WHOLE_PART: f64 = 6.0;
+pub(super) const WHOLE_PART: f64 = 6.0;
 /// Rows of a table from which it is asked at all: a small one may grow, and is planned for once.
-const WHOLE_ROWS_MIN: u64 = 2_000;
+pub(super) const WHOLE_ROWS_MIN: u64 = 2_000;
 /// Alternatives that are bounded on both sides are taken to leave at most this part of a table, however many they are.
 const CLOSED_FACTOR: f64 = 4.0;
 
@@ -122,6 +124,8 @@ pub struct Wish<'a> {
     pub order: &'a [Order],
     /// There is a LIMIT, and nothing between it and the rows but the order.
     pub limited: bool,
+    /// Several indexes may be gone by where there is an OR. Not for who passes rows by: what leads to those would count as read.
+    pub unions: bool,
     /// What is known of the table's contents.
     pub statistics: Option<&'a TableStatistics>,
 }
@@ -167,8 +171,8 @@ impl Choice {
     }
 }
 
-/// Chooses the best path. A partial index is a candidate where the conditions imply its predicate.
-pub fn choose(wish: &Wish<'_>) -> Choice {
+/// The indexes that have all rows for which the conditions hold: a partial one where they imply its predicate.
+fn indexes<'w>(wish: &'w Wish<'_>) -> impl Iterator<Item = usize> + 'w {
     let implied = |index: &usize| match &wish.access.index(*index).predicate {
         None => true,
         // Conditions come without NOT where it could be moved into them.
@@ -177,6 +181,17 @@ pub fn choose(wish: &Wish<'_>) -> Choice {
             parts.collect::<Vec<_>>().iter().all(|part| implies(wish.conditions, part))
         }
     };
+    (0..=wish.access.indexes.len()).filter(implied)
+}
+
+/// The path by keys that leads to the fewest rows, if there is one.
+pub(super) fn narrowest(wish: &Wish<'_>) -> Option<Choice> {
+    let choices = indexes(wish).map(|index| consider(wish, index)).filter(|choice| !choice.is_wide());
+    choices.min_by(|a, b| a.rows.total_cmp(&b.rows))
+}
+
+/// Chooses the best path. A partial index is a candidate where the conditions imply its predicate.
+pub fn choose(wish: &Wish<'_>) -> Choice {
     let better = |best: Choice, next: Choice| {
         let (wide, was_wide) = (next.is_wide(), best.is_wide());
         let wins = match wish.statistics {
@@ -185,8 +200,17 @@ pub fn choose(wish: &Wish<'_>) -> Choice {
         };
         if wins { next } else { best }
     };
-    let choices = (0..=wish.access.indexes.len()).filter(implied).map(|index| consider(wish, index));
+    let choices = indexes(wish).map(|index| consider(wish, index));
     let mut best = choices.reduce(better).unwrap_or_else(|| consider(wish, 0));
+    let orders = best.ordered && !wish.order.is_empty();
+    // In the order that is wanted a LIMIT may end the reading early.
+    if wish.unions
+        && best.is_wide()
+        && let Some(union) = ways::union(wish)
+        && (!(wish.limited && orders) || union.cost < best.cost)
+    {
+        best = union;
+    }
     best.is_dear = is_dear(wish, &best);
     best
 }
@@ -259,12 +283,15 @@ fn length(term: &Term) -> f64 {
     }
 }
 
+/// Whether a condition may stand beside alternatives: no others, nor lists, by which each alternative would be multiplied.
+pub(super) fn is_single(condition: &Expr) -> bool {
+    !matches!(condition, Expr::Or(_) | Expr::InList { .. } | Expr::AnyAll { .. })
+}
+
 /// What alternatives leave of an index, if each of them narrows it, and how many rows: `a BETWEEN 1 AND 5 OR a > 90`, `(a, b) IN ((1, 2), (3, 4))`.
 /// What is said beside them holds in each, after what it says itself.
 fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64)> {
-    // Nor lists: each alternative would be multiplied by them.
-    let is_single = |condition: &&Expr| !matches!(condition, Expr::Or(_) | Expr::InList { .. } | Expr::AnyAll { .. });
-    let beside: Vec<&Expr> = wish.conditions.iter().filter(is_single).collect();
+    let beside: Vec<&Expr> = wish.conditions.iter().filter(|condition| is_single(condition)).collect();
     let each = |condition: &Expr| {
         let Expr::Or(choices) = condition else { return None };
         if choices.len() > ALTERNATIVES_MAX {
@@ -305,7 +332,7 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
         (reaches, rows, used, listed, point) = (several, fewer, Vec::new(), true, false);
     }
     let (ordered, reverse) = order(wish, index, &reaches, point && !listed);
-    let path = Path { index: ordinal, reaches, reverse };
+    let path = Path { index: ordinal, reaches, reverse, ways: Vec::new() };
     if ordered && wish.limited {
         // Of so many that are read one is let through by what the keys do not say.
         let passing = match wish.rows(wish.conditions, index) {

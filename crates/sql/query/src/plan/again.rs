@@ -2,6 +2,7 @@
 //!
 //! Where they do not, the statement has read and not written, and given nothing yet: the engine runs it from its start, with files if need be.
 
+use super::watch::Watch;
 use super::{Execution, Plan, PlanContext};
 use crate::context::StatementContext;
 use crate::explain::Operator;
@@ -62,6 +63,9 @@ impl Plan for Again {
     }
     fn explain(&self) -> Operator {
         self.direct.explain()
+    }
+    fn watches(&self) -> Vec<Watch> {
+        self.direct.watches()
     }
     fn is_read_only(&self) -> bool {
         self.direct.is_read_only()

@@ -55,14 +55,15 @@ impl<'a> Analysis<'a> {
             context.parameter_hints.iter().map(|hint| hint.clone().unwrap_or(SqlType::Unknown)).collect();
         types.resize(declared, SqlType::Unknown);
         let subqueries = Subqueries::new(declared);
-        Analysis { context, scope: Scope::new(), parameters: Parameters::new(&types), subqueries }
+        let parameters = Parameters::new(&types).with_values(context.values.clone());
+        Analysis { context, scope: Scope::new(), parameters, subqueries }
     }
 
     /// Runs subqueries apart: see [`super::subquery`]. `inside` are those that were taken out of the node before ([`super::inner`]).
     pub(crate) fn take_subqueries<V: VisitMut>(&mut self, node: &mut V, inside: &mut [Query]) -> Planned<()> {
         let mut types = self.parameters.types().to_vec();
         subquery::take(node, inside, self.context, &mut types, &mut self.subqueries)?;
-        self.parameters = Parameters::new(&types);
+        self.parameters = Parameters::new(&types).with_values(self.context.values.clone());
         Ok(())
     }
 

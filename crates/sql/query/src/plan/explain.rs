@@ -50,14 +50,13 @@ pub struct Access<'a> {
 impl Access<'_> {
     /// The operator: `Index Scan Backward using t_pkey on t`. `names`: of what its keys are made from.
     pub fn operator(&self, names: &Names<'_>) -> Operator {
+        if !self.path.ways.is_empty() {
+            return self.union(names);
+        }
         let Access { access, path, entries, alias, rows } = *self;
         let index = access.index(path.index);
         let table = access.table.name.as_str();
-        let on = if alias == table {
-            quote_identifier(table)
-        } else {
-            format!("{} {}", quote_identifier(table), quote_identifier(alias))
-        };
+        let on = self.on();
         let backward = if path.reverse { " Backward" } else { "" };
         let whole = !path.is_narrowed();
         let point = !whole && path.reaches.iter().all(|reach| reach.is_point(index));
@@ -83,6 +82,39 @@ impl Access<'_> {
             .tool("Relation Name", table)
             .tool("Alias", alias)
             .condition("Index Cond", index_condition(access, path, names))
+    }
+}
+
+impl Access<'_> {
+    /// The table, and what it is called if that is something else.
+    fn on(&self) -> String {
+        let table = self.access.table.name.as_str();
+        match self.alias == table {
+            true => quote_identifier(table),
+            false => format!("{} {}", quote_identifier(table), quote_identifier(self.alias)),
+        }
+    }
+
+    /// Rows that several indexes lead to.
+    fn union(&self, names: &Names<'_>) -> Operator {
+        let Access { access, path, alias, rows, .. } = *self;
+        let each = rows / path.ways.len() as f64;
+        let way = |way: &Path| {
+            let name = &access.index(way.index).name;
+            let title = format!("Bitmap Index Scan on {}", quote_identifier(name));
+            let scan = Operator::leaf("Bitmap Index Scan", title, each.max(1.0)).tool("Index Name", name);
+            (Role::Member, scan.condition("Index Cond", index_condition(access, way, names)))
+        };
+        let mut ways: Vec<(Role, Operator)> = path.ways.iter().map(way).collect();
+        if ways.len() > 1 {
+            let cost = ways.iter().map(|(_, way)| way.cost).sum();
+            let either = Operator { cost, inputs: ways, ..Operator::leaf("BitmapOr", "BitmapOr", rows.max(1.0)) };
+            ways = vec![(Role::Outer, either)];
+        }
+        let cost = rows + ways.iter().map(|(_, way)| way.cost).sum::<f64>();
+        let title = format!("Bitmap Heap Scan on {}", self.on());
+        let whole = Operator::leaf("Bitmap Heap Scan", title, rows.max(1.0));
+        Operator { cost, inputs: ways, ..whole }.tool("Relation Name", &access.table.name).tool("Alias", alias)
     }
 }
 
@@ -155,7 +187,7 @@ fn joined(levels: &[Level]) -> impl Fn(usize) -> String {
 fn aliases(levels: &[Level]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for level in levels {
-        out.push(numbered(&level.access.table.name, &out));
+        out.push(numbered(&level.alias, &out));
     }
     out
 }
@@ -293,8 +325,11 @@ pub fn modify(modify: &Modify) -> Operator {
 /// An INSERT.
 pub fn insert(table: &str, source: &Source) -> Operator {
     let from = match source {
-        Source::Values(rows) if rows.len() > 1 => Operator::leaf("Values Scan", "Values Scan", rows.len() as f64),
-        Source::Values(_) => Operator::leaf("Result", "Result", 1.0),
+        Source::Values { rows, .. } if rows.len() > 1 => {
+            Operator::leaf("Values Scan", "Values Scan", rows.len() as f64)
+        }
+        Source::Values { .. } => Operator::leaf("Result", "Result", 1.0),
+        Source::Literals(rows) => Operator::leaf("Values Scan", "Values Scan", rows.count() as f64),
         Source::Plan { plan, .. } => plan.explain(),
     };
     written("Insert", table, from)

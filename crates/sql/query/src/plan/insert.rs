@@ -9,11 +9,13 @@ use super::scope;
 use super::select::{keep_names, returned};
 use super::shape;
 use super::subquery::Subqueries;
+use super::watch::Watch;
 use super::{Execution, Filling, Plan, PlanContext};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
 use crate::exec::insert::{BulkInsert, Conflict, ConflictUpdate, Insert, Source};
 use crate::exec::key_lock::KeyLock;
+use crate::exec::literal_rows::LiteralRows;
 use crate::exec::load::{Duplicate, Load};
 use crate::exec::table::IndexAccess;
 use crate::exec::target::Target;
@@ -24,9 +26,11 @@ use crate::expr::element::type_at;
 use crate::identifier::fold;
 use crate::output::Field;
 use crate::syntax::element::{self, Place};
+use crate::syntax::literal_rows;
 use crate::syntax::marks::written;
 use crate::syntax::{Inference, Overriding};
 use crate::types::{SqlType, Value};
+use crate::work::Pooled;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     self, AssignmentTarget, ConflictTarget, OnConflict, OnConflictAction, OnInsert, Query, SelectItem, SetExpr,
@@ -35,6 +39,9 @@ use sqlparser::ast::{
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+/// What a literal comes to that is put into an array, bytes, about: it, its place, and what puts it there.
+const ELEMENT_BYTES: usize = 4 * size_of::<Expr>();
 
 /// A planned INSERT.
 pub struct InsertPlan {
@@ -57,16 +64,22 @@ impl Plan for InsertPlan {
         Ok(Execution::Done { tag: format!("INSERT 0 {count}"), rows })
     }
     fn explain(&self) -> Operator {
-        explain::insert(&self.insert.target.access.table.name, &self.insert.source)
+        self.subqueries.explain(explain::insert(&self.insert.target.access.table.name, &self.insert.source))
     }
     fn is_direct(&self) -> bool {
         match &self.insert.source {
-            Source::Values(_) => true,
+            Source::Values { .. } | Source::Literals(_) => true,
             Source::Plan { plan, .. } => plan.is_direct(),
         }
     }
     fn is_read_only(&self) -> bool {
         false
+    }
+    fn watches(&self) -> Vec<Watch> {
+        match &self.insert.source {
+            Source::Plan { plan, .. } => plan.watches(),
+            Source::Values { .. } | Source::Literals(_) => Vec::new(),
+        }
     }
     fn filling(&self) -> Option<&dyn Filling> {
         self.insert.filling().is_some().then_some(self)
@@ -106,7 +119,7 @@ pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> 
     let table = &target.access.table;
     let given = columns(&insert, &target)?;
     let source = match query {
-        None => Source::Values(vec![target.defaults.clone()]),
+        None => Source::Values { rows: vec![target.defaults.clone()], _held: Pooled::default() },
         Some(query) => source(query, &given, !insert.columns.is_empty(), &target, &mut analysis)?,
     };
     let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
@@ -224,16 +237,36 @@ fn source(
         } else {
             Cow::Borrowed(values)
         };
-        let mut lengths = values.rows.iter().map(|row| row.content.len());
+        let mut lengths = values.rows.iter().map(|row| literal_rows::width(&row.content));
         let first = lengths.next().unwrap_or(0);
         check_count(first, given.len(), listed)?;
         if lengths.any(|length| length != first) {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length").into());
         }
-        let rows = values.rows.iter().map(|row| values_row(&row.content, given, target, analysis));
-        return Ok(Source::Values(rows.collect::<Planned<_>>()?));
+        let given = &given[..first];
+        if values.rows.len() < literal_rows::count(&values) && given.iter().all(|given| given.places.is_none()) {
+            return literals(&values, given, target, analysis);
+        }
+        // What was kept as text while it was read becomes as large as it is here, for as long as the plan is there.
+        let held = Pooled::exact();
+        let whole = literal_rows::count(&values) * target.defaults.len() * size_of::<Expr>();
+        held.take(literal_rows::kept_bytes(&values, ELEMENT_BYTES) + whole)?;
+        let rows = literal_rows::all(&values).map(|row| values_row(&row, given, target, analysis));
+        return Ok(Source::Values { rows: rows.collect::<Planned<_>>()?, _held: held });
     }
     from_query(query.clone(), given, listed, target, analysis)
+}
+
+/// Rows of which many are literals alone: each is bound while its tree is there.
+fn literals(values: &ast::Values, given: &[Given], target: &Target, analysis: &mut Analysis<'_>) -> Planned<Source> {
+    let slots: Vec<usize> = given.iter().map(|given| given.slot).collect();
+    let mut others = target.defaults.clone();
+    slots.iter().for_each(|slot| others[*slot] = None);
+    let mut rows = LiteralRows::new(slots, others, literal_rows::count(values))?;
+    for row in literal_rows::all(values) {
+        rows.push(values_row(&row, given, target, analysis)?)?;
+    }
+    Ok(Source::Literals(rows))
 }
 
 /// A copy without the rows, which may be many.
@@ -353,6 +386,8 @@ fn from_query(
     analysis: &mut Analysis<'_>,
 ) -> Planned<Source> {
     let table = &target.access.table;
+    let unfolded = Pooled::new();
+    literal_rows::unfold(&mut query.body, &unfolded)?;
     type_items(&mut query, given)?;
     let materialise = reads(&query, &table.name, analysis.context);
     let statement = Statement::Query(Box::new(query));

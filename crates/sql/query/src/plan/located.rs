@@ -108,7 +108,7 @@ pub(crate) fn expand(list: &[SelectItem], table: &Table, target: &str, others: &
 }
 
 fn parsed(text: &str) -> Result<Statement, SqlError> {
-    match syntax::parse(text).ok().and_then(|mut parsed| parsed.pop()).map(|parsed| parsed.command) {
+    match syntax::parse_printed(text).ok().and_then(|mut parsed| parsed.pop()).map(|parsed| parsed.command) {
         Some(Command::Planned(planned)) => Ok(planned.statement),
         _ => Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement could not be written as a query")),
     }

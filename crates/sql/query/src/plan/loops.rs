@@ -169,6 +169,7 @@ fn try_order(goal: &Goal<'_>, conditions: &[Expr], sequence: Vec<usize>) -> Atte
             known: &known_places(goal.sources, &sequence[..at]),
             order: order.as_deref().unwrap_or(&[]),
             limited: goal.limited && at == 0,
+            unions: !matches!(source.lock, Some((_, LockWait::Skip))),
             statistics: source.statistics.as_deref(),
         };
         let mut choice = access::choose(&wish);
@@ -229,6 +230,7 @@ fn build(goal: &Goal<'_>, conditions: Vec<Expr>, best: Attempt) -> Vec<Level> {
         choice.path.operands(&mut |operand| tree::columns(&operand.expr, &mut read));
         levels.push(Level {
             access: source.access.clone(),
+            alias: source.alias.as_str().into(),
             base: source.base,
             slots: Vec::new(),
             path: choice.path,

@@ -30,8 +30,12 @@ pub mod shape;
 pub mod share;
 pub mod subquery;
 pub mod tree;
+mod tuned;
+pub mod watch;
+mod ways;
 
 pub use batch::{BATCH_BYTES, Batch};
+pub use tuned::tuned;
 
 use crate::catalog::{Relation, Table};
 use crate::context::{CatalogView, EvalSettings, StatementContext};
@@ -41,7 +45,7 @@ use crate::output::Field;
 use crate::pg_catalog::names;
 use crate::statistics::Known;
 use crate::syntax::{Inference, Overriding};
-use crate::types::{ObjectNames, Oid, RegKind, Row, SqlType};
+use crate::types::{ObjectNames, Oid, RegKind, Row, SqlType, Value};
 use crate::work::Pace;
 use crate::{Kv, SqlError, SqlState};
 use analysis::Analysis;
@@ -76,6 +80,8 @@ pub struct PlanContext {
     pub inside: bool,
     /// Parts of the statement that the query may read by their names.
     pub given: Arc<[parts::Given]>,
+    /// Values of the statement's parameters, if it is planned for these alone.
+    pub values: Option<Arc<[Value]>>,
 }
 
 /// What a query gives behind its own columns, so that its rows can be locked (see `row_locks`).
@@ -105,6 +111,7 @@ impl PlanContext {
             keyed: Arc::default(),
             inside: false,
             given: Arc::default(),
+            values: None,
         }
     }
 }
@@ -291,6 +298,17 @@ pub trait Plan: Send + Sync {
     /// Whether it is known to read nothing that a transaction can change: `SELECT pg_try_advisory_xact_lock(7)`.
     fn reads_nothing(&self) -> bool {
         false
+    }
+    /// The plan by which it runs with the values of an execution, if that is one of several.
+    ///
+    /// # Errors
+    /// 57014
+    fn for_values(&self, _: &Arc<StatementContext>) -> Result<Option<Arc<dyn Plan>>, SqlError> {
+        Ok(None)
+    }
+    /// Tables for which values of parameters may call for another plan.
+    fn watches(&self) -> Vec<watch::Watch> {
+        Vec::new()
     }
     /// An INSERT of a query's rows which may go into its table by a load, if that is fresh: it reads nothing of the table, keeps none of the rows, and refers to none of another.
     fn filling(&self) -> Option<&dyn Filling> {

@@ -15,6 +15,7 @@ use super::setless::refuse_sets;
 use super::shape;
 use super::subquery::Subqueries;
 use super::tree;
+use super::watch::Watch;
 use super::{Execution, Plan, PlanContext};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
@@ -45,6 +46,7 @@ pub struct ModifyPlan {
     fields: Vec<Field>,
     modify: Modify,
     subqueries: Subqueries,
+    watches: Vec<Watch>,
 }
 
 impl Plan for ModifyPlan {
@@ -61,13 +63,16 @@ impl Plan for ModifyPlan {
         Ok(Execution::Done { tag: format!("{verb} {count}"), rows })
     }
     fn explain(&self) -> Operator {
-        explain::modify(&self.modify)
+        self.subqueries.explain(explain::modify(&self.modify))
     }
     fn is_direct(&self) -> bool {
         matches!(self.modify.find, Find::Loops { .. })
     }
     fn is_read_only(&self) -> bool {
         false
+    }
+    fn watches(&self) -> Vec<Watch> {
+        self.watches.clone()
     }
 }
 
@@ -369,6 +374,7 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planne
     let width = analysis.width();
     let output = needed(&action, &target, items.as_deref(), &conditions);
     let recheck = conjunction(conditions.clone());
+    let watches = Watch::of_sources(&sources, &conditions);
     let mut loops = loops::plan(Goal { sources: &sources, conditions, order: None, limited: false, wide, output })?;
     let at = loops.sources.iter().position(|&source| source == 0).unwrap_or(0);
     settle_lock(&mut loops.levels, at, &action);
@@ -377,7 +383,7 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planne
     let fields = items.iter().flatten().map(|item| item.field.clone()).collect();
     let returning = items.map(|items| items.into_iter().map(|item| item.expr).collect());
     let (parameters, subqueries) = analysis.finish()?;
-    Ok(ModifyPlan { parameters, fields, modify: Modify { target, find, action, returning }, subqueries })
+    Ok(ModifyPlan { parameters, fields, modify: Modify { target, find, action, returning }, subqueries, watches })
 }
 
 /// Lets the mode of an UPDATE's locks depend on the row, where that makes a difference.
@@ -487,8 +493,9 @@ fn by_query(
     };
     let fields = items.iter().flatten().map(|item| item.field.clone()).collect();
     let returning = items.map(|items| items.into_iter().map(|item| item.expr).collect());
+    let watches = plan.watches();
     let modify = Modify { target, find: Find::Plan(plan), action, returning };
-    Ok(ModifyPlan { parameters, fields, modify, subqueries: Subqueries::default() })
+    Ok(ModifyPlan { parameters, fields, modify, subqueries: Subqueries::default(), watches })
 }
 
 /// A value of SET that only the query can compute: a column behind the target's, given by the query.

@@ -11,10 +11,12 @@ use super::setless::refuse_sets;
 use super::shape::{self, SelectShape};
 use super::subquery::Subqueries;
 use super::tree;
+use super::watch::Watch;
 use super::{Execution, Plan};
 use crate::context::StatementContext;
 use crate::engine::short::Short;
 use crate::exec::cursor::Level;
+use crate::exec::path::Path;
 use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
 use crate::explain::Operator;
@@ -37,6 +39,7 @@ pub struct SelectPlan {
     fields: Vec<Field>,
     select: Arc<Select>,
     subqueries: Subqueries,
+    watches: Vec<Watch>,
 }
 
 impl Plan for SelectPlan {
@@ -54,7 +57,10 @@ impl Plan for SelectPlan {
         Ok(Execution::Rows(Box::new(self.select.start(&context)?)))
     }
     fn explain(&self) -> Operator {
-        explain::select(&self.select)
+        self.subqueries.explain(explain::select(&self.select))
+    }
+    fn watches(&self) -> Vec<Watch> {
+        self.watches.clone()
     }
     fn reads_nothing(&self) -> bool {
         let Project::Exprs(exprs) = &self.select.project else { return false };
@@ -160,9 +166,10 @@ fn plan_outer(
 fn plan_alone(query: &Query, mut analysis: Analysis<'_>) -> Planned<SelectPlan> {
     let bound = Bound::new(query, &mut analysis)?;
     let fields: Vec<Field> = bound.items.iter().map(|item| item.field.clone()).collect();
+    let watches = Watch::of_sources(&bound.sources, &bound.conditions);
     let select = bound.assemble()?;
     let (parameters, subqueries) = analysis.finish()?;
-    Ok(SelectPlan { parameters, fields, select: Arc::new(select), subqueries })
+    Ok(SelectPlan { parameters, fields, select: Arc::new(select), subqueries, watches })
 }
 
 /// Distinct rows or groups are few where there are so many times as many: a row that an index leads to costs what six to fifteen read in order do.
@@ -329,6 +336,10 @@ impl Bound {
             let mut waits =
                 self.locks.iter().filter(|(locked, ..)| locked == source).map(|(.., wait)| *wait).peekable();
             level.skips = waits.peek().is_some() && waits.all(|wait| wait == LockWait::Skip);
+            if level.skips && !level.path.ways.is_empty() {
+                // What leads to rows that are passed by would count as read.
+                level.path = Path::whole();
+            }
         }
         let locks = row_locks(&self.locks, &loops);
         if locks.is_empty() {

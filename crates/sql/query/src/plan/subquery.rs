@@ -10,6 +10,7 @@ use super::refusal::{Planned, Refusal};
 use super::{Execution, Plan, PlanContext, RowSource};
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
+use crate::explain::{Operator, Role};
 use crate::expr::{PARAMETERS_MAX, argument_of_all};
 use crate::output::Field;
 use crate::types::{Array, Row, SqlType, Value};
@@ -260,6 +261,21 @@ impl Subqueries {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// What the statement around them is made of, and they.
+    pub fn explain(&self, mut whole: Operator) -> Operator {
+        let mut next = self.first + 1;
+        for (at, subquery) in self.list.iter().enumerate() {
+            let count = if subquery.kind == Kind::Row { subquery.plan.fields().len() } else { 1 };
+            let given: Vec<String> = (next..next + count).map(|number| format!("${number}")).collect();
+            next += count;
+            let operator = subquery.plan.explain();
+            whole.cost += operator.cost;
+            let name = format!("InitPlan {} (returns {})", at + 1, given.join(","));
+            whole.inputs.push((Role::InitPlan(name), operator));
+        }
+        whole
     }
 
     /// Runs them: the context for the statement around them.

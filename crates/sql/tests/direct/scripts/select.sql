@@ -147,10 +147,10 @@ SELECT s1.a, s2.b FROM s s1, s s2 WHERE s1.a = s2.a AND s1.b = 1 AND s2.b = 2 OR
 -- SELECT 2
 EXPLAIN SELECT s1.a, s2.b FROM s s1 JOIN s s2 ON s1.a = s2.a WHERE s1.d = 'd21';
 -- Nested Loop
---   ->  Index Only Lookup using s_d on s
+--   ->  Index Only Lookup using s_d on s s1
 --         Index Cond: (d = 'd21'::text)
---   ->  Index Scan using s_pkey on s s_1
---         Index Cond: (a = s.a)
+--   ->  Index Scan using s_pkey on s s2
+--         Index Cond: (a = s1.a)
 SELECT s1.a, s2.d FROM s s1 LEFT JOIN s s2 ON s2.a = s1.a + 1 AND s2.b = 1 WHERE s1.b = 1 ORDER BY s1.a;
 -- 1|d21
 -- 2|d31

@@ -255,6 +255,8 @@ struct Finished {
 impl Finished {
     /// Gives these groups next, then those of the rows that wait.
     fn use_groups(&mut self, mut groups: Groups) -> Result<(), SqlError> {
+        let held = groups.share.bytes() as u64;
+        self.written.memory_bytes = self.written.memory_bytes.max(held);
         let parts = groups.take_rest()?;
         self.add_parts(parts);
         self.made = Made {

@@ -13,6 +13,7 @@
 use super::hashed::{Buckets, Hashed, Turned, side_left, side_right};
 use super::leaf::TableRows;
 use super::lookup::{ASKED_ROWS, Lookups};
+use super::memo::{Question, ROWS_MAX as ANSWER_ROWS_MAX};
 use super::runtime_filter::{Filters, RuntimeFilter};
 use super::{Prefix, Rows, Run, Source, grace, held, listed, open as open_node};
 use crate::SqlError;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 pub(super) const LOOKUP_ROWS_MAX: usize = 100;
 /// Right rows that are read in order in the time of one lookup.
 pub(in crate::engine) const ROWS_PER_LOOKUP: usize = 16;
+/// An answer of the right side of LATERAL that is kept, bytes.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Rows of each side that are read in the first turn.
 const TURN_ROWS: usize = 1024;
 /// Where statistics know the right side's rows it may have so many times as many, and is still read.
@@ -45,7 +48,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let mut left = Ahead::new(open_node(&join.left, prefix, run)?, AHEAD_BYTES_MAX);
     let lateral = |left: Source, right: &Arc<Node>| -> Result<Source, SqlError> {
         let (node, right, run, filters) = (node.clone(), right.clone(), run.clone(), Filters::default());
-        Ok(Box::new(Lateral { left, node, right, run, current: None, spare: None, filters }))
+        Ok(Box::new(Lateral { left, node, right, run, current: None, gathered: None, spare: None, filters }))
     };
     if join.lateral {
         return lateral(left.into_source(), &join.right);
@@ -238,13 +241,34 @@ pub(super) fn add_nulls(row: &mut Row, width: usize) {
     row.resize(row.len() + width, Value::Null);
 }
 
-/// The right side runs once for each left row, which is its prefix.
+/// Rows of an answer that may be kept, without the row that asked, and their bytes.
+struct Gathered {
+    question: Question,
+    rows: Vec<Row>,
+    bytes: usize,
+}
+
+impl Gathered {
+    /// Adds a row; `None`: the answer is too large to be kept.
+    fn with(mut self, row: &[Value]) -> Option<Gathered> {
+        self.bytes += row_bytes(row);
+        if self.rows.len() >= ANSWER_ROWS_MAX || self.bytes > ANSWER_BYTES_MAX {
+            return None;
+        }
+        self.rows.push(row.to_vec());
+        Some(self)
+    }
+}
+
+/// The right side runs once for each left row, which is its prefix, unless it is known what it gave to one that looked the same.
 struct Lateral {
     left: Source,
     node: Arc<Node>,
     right: Arc<Node>,
     run: Arc<Run>,
     current: Option<(Row, Source, bool)>,
+    /// What the right side gives to the current row, to be kept for others that ask the same ([`super::memo`]): all of it, so nothing while there are filters.
+    gathered: Option<Gathered>,
     /// The right side's source of a left row that is done, for the next one.
     spare: Option<Source>,
     /// For the right side's rows of each left row.
@@ -258,13 +282,19 @@ impl Rows for Lateral {
             if let Some((left, source, matched)) = &mut self.current {
                 while source.next(row)? {
                     self.run.tick()?;
+                    self.gathered = self.gathered.take().and_then(|gathered| gathered.with(&row[left.len()..]));
                     if all_true(&join.on, row, &self.run)? {
                         *matched = true;
                         return Ok(true);
                     }
                 }
                 let (unmatched, left) = (!*matched, std::mem::take(left));
-                self.spare = self.current.take().map(|(_, source, _)| source).filter(|source| source.reopens());
+                if let Some(Gathered { question, rows, .. }) = self.gathered.take() {
+                    self.run.remember(&self.right, question, &Arc::new(rows));
+                }
+                let source = self.current.take().map(|(_, source, _)| source).filter(|source| source.reopens());
+                // (What came from memory leaves that of another row where it is.)
+                self.spare = source.or(self.spare.take());
                 if unmatched && join.kind == JoinKind::Left {
                     *row = left;
                     add_nulls(row, join.right_width);
@@ -276,6 +306,20 @@ impl Rows for Lateral {
                 return Ok(false);
             }
             self.run.tick()?;
+            // A lookup asks for what is seldom asked twice.
+            if join.lateral {
+                match self.run.recall(&self.right, &left) {
+                    Ok(rows) => {
+                        let joined = rows.iter().map(|row| left.iter().chain(row).cloned().collect()).collect();
+                        self.current = Some((left, listed(joined), false));
+                        continue;
+                    }
+                    Err(question) => {
+                        let question = question.filter(|_| self.filters.is_empty());
+                        self.gathered = question.map(|question| Gathered { question, rows: Vec::new(), bytes: 0 });
+                    }
+                }
+            }
             let source = match self.spare.take() {
                 Some(mut source) => {
                     source.reopen(&left);
@@ -296,6 +340,8 @@ impl Rows for Lateral {
         match join.kind {
             JoinKind::Inner | JoinKind::Left if filter.is_below(join.left_width) => self.left.restrict(filter),
             JoinKind::Inner => {
+                // What it gives from here on is not all: of another row around it the filter is another one, and what is remembered is the same.
+                self.gathered = None;
                 // What is open is used for further rows.
                 let sources = self.current.iter_mut().map(|(_, source, _)| source).chain(&mut self.spare);
                 sources.for_each(|source| {

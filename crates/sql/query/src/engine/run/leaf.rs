@@ -21,7 +21,10 @@ use std::sync::Arc;
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     Ok(match node.as_ref() {
         Node::One => listed(vec![prefix.to_vec()]),
-        Node::Values(_) => {
+        Node::Literals(_) => {
+            Box::new(LiteralRows { node: node.clone(), prefix: prefix.clone(), next: 0, run: run.clone() })
+        }
+        Node::Values { .. } => {
             Box::new(ValueRows { node: node.clone(), prefix: prefix.clone(), next: 0, run: run.clone() })
         }
         Node::Table(scan) => {
@@ -63,7 +66,7 @@ struct ValueRows {
 
 impl Rows for ValueRows {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
-        let Node::Values(rows) = self.node.as_ref() else { return Ok(false) };
+        let Node::Values { rows, .. } = self.node.as_ref() else { return Ok(false) };
         let Some(exprs) = rows.get(self.next) else { return Ok(false) };
         self.next += 1;
         self.run.tick()?;
@@ -74,6 +77,31 @@ impl Rows for ValueRows {
         for expr in exprs {
             row.push(computed.count(expr.value(&self.prefix, &self.run)?)?);
         }
+        Ok(true)
+    }
+}
+
+/// VALUES of literals.
+struct LiteralRows {
+    node: Arc<Node>,
+    prefix: Prefix,
+    next: usize,
+    run: Arc<Run>,
+}
+
+impl Rows for LiteralRows {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::Literals(rows) = self.node.as_ref() else { return Ok(false) };
+        if self.next >= rows.len() {
+            return Ok(false);
+        }
+        let Some(values) = rows.row(self.next) else { return Ok(false) };
+        self.next += 1;
+        self.run.tick()?;
+        row.clear();
+        row.reserve(self.prefix.len() + values.len());
+        row.extend_from_slice(&self.prefix);
+        row.extend_from_slice(values);
         Ok(true)
     }
 }

@@ -27,6 +27,7 @@ use crate::engine::node::{Join, JoinKind, Node};
 use crate::engine::reach::is_sparing;
 use crate::engine::scalar::all_true;
 use crate::exec::ahead::{AHEAD_ROWS, is_far, rows_of_keys};
+use crate::exec::cursor::Level;
 use crate::exec::sort::row_bytes;
 use crate::exec::spill::Share;
 use crate::types::{Row, Value};
@@ -52,11 +53,11 @@ const DOUBTED_PART: u64 = 8;
 fn cost_of_found(lookup: &Node) -> u64 {
     match lookup {
         Node::Filter { input, .. } | Node::Project { input, .. } => cost_of_found(input),
-        // A secondary index whose entries do not hold all columns leads to each row by its key.
-        Node::Table(scan) => match scan.reading().levels.iter().any(|l| l.path.index != 0 && l.entries.is_none()) {
-            true => ROWS_PER_LOOKUP as u64,
-            false => 1,
-        },
+        // A secondary index whose entries do not hold all columns leads to each row by its key; so do several.
+        Node::Table(scan) => {
+            let by_key = |l: &Level| l.path.index != 0 && l.entries.is_none() || !l.path.ways.is_empty();
+            if scan.reading().levels.iter().any(by_key) { ROWS_PER_LOOKUP as u64 } else { 1 }
+        }
         _ => 1,
     }
 }
@@ -112,7 +113,8 @@ fn ask_ahead(lookup: &Node, lefts: &VecDeque<Row>, run: &Run) -> Result<usize, S
     }
     let Node::Table(scan) = node else { return Ok(usize::MAX) };
     let [level] = scan.reading().levels.as_ref() else { return Ok(usize::MAX) };
-    if !is_far(run.context.reads()) {
+    // (What several ways lead to is read to be known.)
+    if !level.path.ways.is_empty() || !is_far(run.context.reads()) {
         return Ok(usize::MAX);
     }
     let mut keys = Vec::new();

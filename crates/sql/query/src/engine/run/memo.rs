@@ -7,14 +7,17 @@ use super::{Reservation, Run};
 use crate::engine::keys::{self, KeyKind};
 use crate::engine::node::Node;
 use crate::engine::walk;
+use crate::exec::sort::row_bytes;
 use crate::types::{Row, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Answers of one subquery that are kept.
 const ANSWERS_MAX: usize = 4_096;
+/// What the answers of one subquery take at most, bytes: what comes later in the statement needs memory, too.
+const BYTES_MAX: usize = 4 << 20;
 /// Rows of an answer that is kept.
-const ROWS_MAX: usize = 64;
+pub(super) const ROWS_MAX: usize = 64;
 /// After so many questions it is looked at whether it pays.
 const TRIAL: u32 = 256;
 /// It pays where one of so many questions was asked before.
@@ -29,18 +32,21 @@ pub(super) struct Memo {
     asked: u32,
     found: u32,
     answers: BTreeMap<Vec<u8>, Arc<Vec<Row>>>,
+    /// Of questions and answers.
+    bytes: usize,
     reserved: Option<Reservation>,
 }
 
 impl Memo {
     fn new(node: &Arc<Node>, prefix: usize) -> Memo {
         let reads = walk::repeatable_reads(node, prefix).map(Arc::from);
-        Memo { _node: node.clone(), reads, asked: 0, found: 0, answers: BTreeMap::new(), reserved: None }
+        Memo { _node: node.clone(), reads, asked: 0, found: 0, answers: BTreeMap::new(), bytes: 0, reserved: None }
     }
 
     fn stop(&mut self) {
         self.reads = None;
         self.answers.clear();
+        self.bytes = 0;
         self.reserved = None;
     }
 }
@@ -108,9 +114,13 @@ impl Run {
         if rows.len() > ROWS_MAX || memo.answers.len() >= ANSWERS_MAX {
             return;
         }
+        let bytes = question.0.len() + super::KEY_BYTES + rows.iter().map(|row| row_bytes(row)).sum::<usize>();
+        if memo.bytes + bytes > BYTES_MAX {
+            return;
+        }
+        memo.bytes += bytes;
         let reserved = memo.reserved.get_or_insert_with(|| self.reserve());
-        let taken = reserved.bytes(question.0.len() + super::KEY_BYTES);
-        match taken.and_then(|()| rows.iter().try_for_each(|row| reserved.row(row))) {
+        match reserved.bytes(bytes) {
             Ok(()) => drop(memo.answers.insert(question.0, rows.clone())),
             // What others need comes first.
             Err(_) => memo.stop(),

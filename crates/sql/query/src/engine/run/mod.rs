@@ -323,9 +323,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
 
 fn started(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     match node.as_ref() {
-        Node::One | Node::Values(_) | Node::Table(_) | Node::Virtual { .. } | Node::Internal { .. } => {
-            leaf::open(node, prefix, run)
-        }
+        Node::One | Node::Values { .. } | Node::Literals(_) | Node::Table(_) => leaf::open(node, prefix, run),
+        Node::Virtual { .. } | Node::Internal { .. } => leaf::open(node, prefix, run),
         Node::Sequence { .. } | Node::Function { .. } => leaf::open(node, prefix, run),
         Node::Filter { .. }
         | Node::Project { .. }

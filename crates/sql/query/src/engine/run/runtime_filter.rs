@@ -168,6 +168,11 @@ impl Filters {
         room
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Whether a row passes all.
     #[inline]
     pub(super) fn let_in(&mut self, row: &[Value]) -> bool {

@@ -86,7 +86,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     drop(source);
     let (rows, done) = sorter.finish()?;
     if let Some(meters) = &run.context.meters {
-        meters.wrote(place(node), Written { bytes: done.disk_bytes, batches: 0 });
+        let (bytes, memory_bytes) = (done.disk_bytes, done.memory_bytes);
+        meters.wrote(place(node), Written { bytes, memory_bytes, batches: 0 });
     }
     Ok(Box::new(Ordered { rows, extra: computed.len() }))
 }

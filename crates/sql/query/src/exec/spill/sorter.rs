@@ -53,6 +53,8 @@ pub(crate) fn by_number(place: usize) -> Order {
 pub(crate) struct Sorted {
     /// To files, bytes; none: it was done in memory.
     pub disk_bytes: u64,
+    /// What it held in the end, bytes.
+    pub memory_bytes: u64,
 }
 
 impl Sorter {
@@ -224,12 +226,13 @@ impl Sorter {
     /// # Errors
     /// Those of temporary files; 57014.
     pub fn finish(mut self) -> Result<(SortedRows, Sorted), SqlError> {
+        let memory_bytes = self.share.bytes() as u64;
         self.sort()?;
         if let Some(most) = self.most {
             self.rows.truncate(most);
         }
         self.reduce()?;
-        let done = Sorted { disk_bytes: self.written_bytes };
+        let done = Sorted { disk_bytes: self.written_bytes, memory_bytes };
         let Sorter { rows, levels, share, order, context, .. } = self;
         if levels.is_empty() {
             return Ok((SortedRows::Memory(rows.into_iter(), share), done));
