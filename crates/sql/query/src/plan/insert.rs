@@ -247,8 +247,9 @@ fn source(
         if values.rows.len() < literal_rows::count(&values) && given.iter().all(|given| given.places.is_none()) {
             return literals(&values, given, target, analysis);
         }
-        // What was kept as text while it was read becomes as large as it is here, for as long as the plan is there.
-        let held = Pooled::exact();
+        // What was kept as text while it was read becomes as large as it is here, for as long as the plan is there. (It is one of its statement, and waits among
+        // the plans of all sessions: a row or two count there.)
+        let held = Pooled::new();
         let whole = literal_rows::count(&values) * target.defaults.len() * size_of::<Expr>();
         held.take(literal_rows::kept_bytes(&values, ELEMENT_BYTES) + whole)?;
         let rows = literal_rows::all(&values).map(|row| values_row(&row, given, target, analysis));
