@@ -29,7 +29,7 @@ use bytes::{Buf, BufMut, Bytes};
 use clock::Reading;
 use protocol::log::raft::{GroupId, Input, Record, RecordNumber, SnapshotTask};
 use protocol::txn::{Range, RangeId, Span};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use store::{Engine, StoreError};
@@ -370,7 +370,7 @@ impl<E: Engine> Core<E> {
         self.snapshots.creating = waiting;
         let ready: Vec<(RangeId, u64)> = ready;
         ready.into_iter().for_each(|(range, _)| self.create_group(now, range));
-        let mut durable = Vec::new();
+        let mut durable = BTreeSet::new();
         while self.snapshots.frozen.front().is_some_and(|(position, ..)| *position <= flushed) {
             let Some((_, applied, thresholds)) = self.snapshots.frozen.pop_front() else { break };
             self.thresholds_flushed(&thresholds);
@@ -379,7 +379,7 @@ impl<E: Engine> Core<E> {
                 let shard = self.shards.get_mut(&range);
                 if let Some(shard) = shard.filter(|shard| shard.frozen.is_some_and(|frozen| frozen >= applied)) {
                     shard.flushed = applied;
-                    durable.push(range);
+                    durable.insert(range);
                 }
             }
         }
@@ -392,11 +392,7 @@ impl<E: Engine> Core<E> {
         // All that is kept may be written again, what idle ranges have kept since before, too.
         let cut: Vec<(RangeId, u64)> = match below {
             Some(_) => self.shards.iter().map(|(range, shard)| (*range, shard.flushed)).collect(),
-            None => {
-                durable.sort_unstable();
-                durable.dedup();
-                durable.into_iter().filter_map(|range| Some((range, self.shards.get(&range)?.flushed))).collect()
-            }
+            None => durable.into_iter().filter_map(|range| Some((range, self.shards.get(&range)?.flushed))).collect(),
         };
         let mut more = below.map(|_| self.options.limits.entry_bytes_kept);
         for (range, flushed) in cut {

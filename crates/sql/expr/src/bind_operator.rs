@@ -4,7 +4,7 @@ use super::bind::{BindError, Binder, no_operator, text_of};
 use super::bind_function::call;
 use super::fold::fold;
 use super::function::by_name;
-use super::functions::date_operators::{MIDNIGHT, ZONED_MIDNIGHT};
+use super::functions::date_operators::beside_moment;
 use super::resolve::{self, Failure};
 use super::{ArithmeticOp, CompareOp, Expr};
 use crate::syntax::depth;
@@ -246,10 +246,9 @@ impl Binder<'_> {
 
     /// An operand in the type of the comparison. A date beside a timestamp is a point in time that need not be a timestamp.
     fn beside(&mut self, operand: Expr, ty: &SqlType) -> Result<Expr, BindError> {
-        match (operand.ty(), ty) {
-            (SqlType::Date, SqlType::Timestamp(_)) => call(self, MIDNIGHT, vec![operand]),
-            (SqlType::Date, SqlType::Timestamptz(_)) => call(self, ZONED_MIDNIGHT, vec![operand]),
-            _ => self.must(operand, ty),
+        match beside_moment(&operand.ty(), ty) {
+            Some((name, _)) => call(self, name, vec![operand]),
+            None => self.must(operand, ty),
         }
     }
 

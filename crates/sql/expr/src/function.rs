@@ -82,7 +82,7 @@ pub fn cast_context(statement: Option<&Statement>) -> CastContext<'_> {
 }
 
 pub use crate::syntax::forms::NAMED_ROW;
-pub use functions::date_operators::{MIDNIGHT, ZONED_MIDNIGHT};
+pub use functions::date_operators::{MIDNIGHT, ZONED_MIDNIGHT, beside_moment};
 
 /// The body of a function.
 pub type Body = fn(&[Value], &Arguments<'_>) -> Result<Value, SqlError>;

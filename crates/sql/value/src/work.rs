@@ -218,17 +218,22 @@ impl Pooled {
     }
 }
 
+/// Bytes that a [`Share`] takes at a time where it grows little by little.
+const LITTLE_BYTES: usize = 16 << 10;
+
 /// A part of what several count for together ([`Pooled`]), given back when dropped.
 #[derive(Debug, Default)]
 pub struct Share {
     of: Arc<Pooled>,
     bytes: usize,
+    /// Taken, and not yet used.
+    spare_bytes: usize,
 }
 
 impl Share {
     /// Of these, and nothing yet.
     pub fn of(all: &Arc<Pooled>) -> Share {
-        Share { of: all.clone(), bytes: 0 }
+        Share { of: all.clone(), bytes: 0, spare_bytes: 0 }
     }
 
     /// Takes bytes.
@@ -238,6 +243,20 @@ impl Share {
     pub fn take(&mut self, bytes: usize) -> Result<(), SqlError> {
         self.of.take(bytes)?;
         self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Takes few bytes, as happens often: of all together they are taken so many at a time.
+    ///
+    /// # Errors
+    /// As [`Share::take`].
+    pub fn take_little(&mut self, bytes: usize) -> Result<(), SqlError> {
+        if bytes > self.spare_bytes {
+            let taken = (bytes - self.spare_bytes).next_multiple_of(LITTLE_BYTES);
+            self.take(taken)?;
+            self.spare_bytes += taken;
+        }
+        self.spare_bytes -= bytes;
         Ok(())
     }
 }

@@ -23,6 +23,15 @@ pub const MIDNIGHT: &str = "\0midnight";
 /// The same in the session's time zone.
 pub const ZONED_MIDNIGHT: &str = "\0zoned midnight";
 
+/// What a date becomes where it is compared with a value of the type `beside`: by which function, and of which type. `None`: as anything else does.
+pub fn beside_moment(ty: &T, beside: &T) -> Option<(&'static str, T)> {
+    match (ty, beside) {
+        (T::Date, T::Timestamp(_)) => Some((MIDNIGHT, T::Timestamp(None))),
+        (T::Date, T::Timestamptz(_)) => Some((ZONED_MIDNIGHT, T::Timestamptz(None))),
+        _ => None,
+    }
+}
+
 pub(super) static TABLE: &[Function] = &[
     Function::pure(MIDNIGHT, &[DATE], TS, |v, _| Ok(Value::Timestamp(day_begins(v)?))),
     Function::stable(ZONED_MIDNIGHT, &[DATE], TSTZ, |v, a| {

@@ -17,7 +17,7 @@ use super::take::{Clause, place_of};
 use super::walk;
 use crate::catalog::Relation;
 use crate::exec::table::TableAccess;
-use crate::expr::function::{MIDNIGHT, ZONED_MIDNIGHT, by_name};
+use crate::expr::function::{beside_moment, by_name};
 use crate::expr::{Expr as Bound, hidden_relation};
 use crate::identifier::fold;
 use crate::pg_catalog::VirtualTable;
@@ -649,7 +649,7 @@ impl Binder<'_> {
         };
         let l = self.scalar(l, left.1, Clause::plain("JOIN/ON"))?;
         let r = self.scalar(r, right.1, Clause::plain("JOIN/ON"))?;
-        let (left, right) = (beside_moment(l.clone(), &r.ty), beside_moment(r, &l.ty));
+        let (left, right) = (comparable(l.clone(), &r.ty), comparable(r, &l.ty));
         Ok(keys::kind(&left.ty, &right.ty).map(|_| JoinKey { left, right, null_equal }))
     }
 
@@ -736,12 +736,8 @@ fn lateral_in_parentheses() -> SqlError {
 }
 
 /// A date that is compared with a moment, as the moment that it is compared as.
-fn beside_moment(mut key: Scalar, other: &SqlType) -> Scalar {
-    let (name, ty) = match (&key.ty, other) {
-        (SqlType::Date, SqlType::Timestamp(_)) => (MIDNIGHT, SqlType::Timestamp(None)),
-        (SqlType::Date, SqlType::Timestamptz(_)) => (ZONED_MIDNIGHT, SqlType::Timestamptz(None)),
-        _ => return key,
-    };
+fn comparable(mut key: Scalar, other: &SqlType) -> Scalar {
+    let Some((name, ty)) = beside_moment(&key.ty, other) else { return key };
     let function = by_name(name)[0];
     key.expr = Bound::Call { function, args: vec![key.expr], types: vec![SqlType::Date], ty: ty.clone() };
     key.ty = ty;

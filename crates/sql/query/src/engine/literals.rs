@@ -4,17 +4,12 @@ use crate::SqlError;
 use crate::types::{Value, heap_bytes};
 use crate::work::Share;
 
-/// Bytes that are taken of the pool at a time.
-const TAKEN_BYTES: usize = 16 << 10;
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct LiteralRows {
     width: usize,
     /// Row by row.
     values: Vec<Value>,
-    /// Taken, and not yet used.
-    spare_bytes: usize,
     held: Share,
 }
 
@@ -26,7 +21,7 @@ impl LiteralRows {
     pub(super) fn new(width: usize, rows: usize, mut held: Share) -> Result<LiteralRows, SqlError> {
         let count = width.saturating_mul(rows);
         held.take(count.saturating_mul(size_of::<Value>()))?;
-        Ok(LiteralRows { width, values: Vec::with_capacity(count), spare_bytes: 0, held })
+        Ok(LiteralRows { width, values: Vec::with_capacity(count), held })
     }
 
     /// Adds a row.
@@ -35,13 +30,7 @@ impl LiteralRows {
     /// 53200
     pub(super) fn push(&mut self, row: Vec<Value>) -> Result<(), SqlError> {
         assert_eq!(row.len(), self.width, "a row is as long as the others");
-        let bytes: usize = row.iter().map(heap_bytes).sum();
-        if bytes > self.spare_bytes {
-            let taken = (bytes - self.spare_bytes).next_multiple_of(TAKEN_BYTES);
-            self.held.take(taken)?;
-            self.spare_bytes += taken;
-        }
-        self.spare_bytes -= bytes;
+        self.held.take_little(row.iter().map(heap_bytes).sum())?;
         self.values.extend(row);
         Ok(())
     }
@@ -58,6 +47,6 @@ impl LiteralRows {
 
     /// One of them.
     pub(super) fn row(&self, at: usize) -> Option<&[Value]> {
-        self.values.get(at * self.width..(at + 1) * self.width)
+        (at < self.len()).then(|| &self.values[at * self.width..][..self.width])
     }
 }

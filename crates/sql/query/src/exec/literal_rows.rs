@@ -5,10 +5,8 @@ use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::types::{Row, Value, heap_bytes};
-use crate::work::Pooled;
-
-/// Bytes that are taken of the pool at a time.
-const TAKEN_BYTES: usize = 16 << 10;
+use crate::work::{Pooled, Share};
+use std::sync::Arc;
 
 /// What a column gets.
 enum Cell {
@@ -29,9 +27,7 @@ pub struct LiteralRows {
     /// Row by row, as many as there are `slots`.
     cells: Vec<Cell>,
     rows: usize,
-    /// Taken, and not yet used.
-    spare_bytes: usize,
-    held: Pooled,
+    held: Share,
 }
 
 impl LiteralRows {
@@ -40,10 +36,10 @@ impl LiteralRows {
     /// # Errors
     /// 53200
     pub fn new(slots: Vec<usize>, others: Vec<Option<Expr>>, rows: usize) -> Result<LiteralRows, SqlError> {
-        let held = Pooled::exact();
+        let mut held = Share::of(&Arc::new(Pooled::exact()));
         let cells = slots.len().saturating_mul(rows);
         held.take(cells.saturating_mul(size_of::<Cell>()))?;
-        Ok(LiteralRows { slots, others, cells: Vec::with_capacity(cells), rows: 0, spare_bytes: 0, held })
+        Ok(LiteralRows { slots, others, cells: Vec::with_capacity(cells), rows: 0, held })
     }
 
     /// Adds a row, by slot.
@@ -66,13 +62,7 @@ impl LiteralRows {
             });
         }
         self.rows += 1;
-        if bytes > self.spare_bytes {
-            let taken = (bytes - self.spare_bytes).next_multiple_of(TAKEN_BYTES);
-            self.held.take(taken)?;
-            self.spare_bytes += taken;
-        }
-        self.spare_bytes -= bytes;
-        Ok(())
+        self.held.take_little(bytes)
     }
 
     /// How many there are.

@@ -244,13 +244,14 @@ fn source(
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length").into());
         }
         let given = &given[..first];
-        if values.rows.len() < literal_rows::count(&values) && given.iter().all(|given| given.places.is_none()) {
-            return literals(&values, given, target, analysis);
+        let count = literal_rows::count(&values);
+        if values.rows.len() < count && given.iter().all(|given| given.places.is_none()) {
+            return literals(&values, count, given, target, analysis);
         }
         // What was kept as text while it was read becomes as large as it is here, for as long as the plan is there. (It is one of its statement, and waits among
         // the plans of all sessions: a row or two count there.)
         let held = Pooled::new();
-        let whole = literal_rows::count(&values) * target.defaults.len() * size_of::<Expr>();
+        let whole = count * target.defaults.len() * size_of::<Expr>();
         held.take(literal_rows::kept_bytes(&values, ELEMENT_BYTES) + whole)?;
         let rows = literal_rows::all(&values).map(|row| values_row(&row, given, target, analysis));
         return Ok(Source::Values { rows: rows.collect::<Planned<_>>()?, _held: held });
@@ -259,11 +260,17 @@ fn source(
 }
 
 /// Rows of which many are literals alone: each is bound while its tree is there.
-fn literals(values: &ast::Values, given: &[Given], target: &Target, analysis: &mut Analysis<'_>) -> Planned<Source> {
+fn literals(
+    values: &ast::Values,
+    count: usize,
+    given: &[Given],
+    target: &Target,
+    analysis: &mut Analysis<'_>,
+) -> Planned<Source> {
     let slots: Vec<usize> = given.iter().map(|given| given.slot).collect();
     let mut others = target.defaults.clone();
     slots.iter().for_each(|slot| others[*slot] = None);
-    let mut rows = LiteralRows::new(slots, others, literal_rows::count(values))?;
+    let mut rows = LiteralRows::new(slots, others, count)?;
     for row in literal_rows::all(values) {
         rows.push(values_row(&row, given, target, analysis)?)?;
     }

@@ -147,8 +147,8 @@ impl Tuned {
             return Ok(None);
         }
         let Some(custom) = self.custom(context)? else { return Ok(None) };
-        let shape = self.shape.get_or_init(|| shape(&self.generic.explain()));
-        if shape_of(custom.as_ref()) != *shape {
+        let generic = self.shape.get_or_init(|| shape(&self.generic.explain()));
+        if shape(&custom.explain()) != *generic {
             return Ok(Some(custom));
         }
         self.calm.lock().add(rows);
@@ -175,10 +175,6 @@ impl Tuned {
         self.failures.note(custom.is_some());
         Ok(custom)
     }
-}
-
-fn shape_of(plan: &dyn Plan) -> String {
-    shape(&plan.explain())
 }
 
 /// Operators, what they read and what is said of them, without what conditions compare with.

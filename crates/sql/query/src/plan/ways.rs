@@ -2,7 +2,7 @@
 
 use super::access::{ASSUMED_ROWS, Choice, WHOLE_PART, WHOLE_ROWS_MIN, Wish, is_single, narrowest};
 use crate::exec::path::Path;
-use crate::expr::Expr;
+use crate::expr::{Expr, split_conjuncts};
 
 /// Conditions of one OR that have a way each, at most: the table is not read as often as there are rows that it has.
 const WAYS_MAX: usize = 16;
@@ -17,7 +17,7 @@ pub(super) fn union(wish: &Wish<'_>) -> Option<Choice> {
         }
         let (mut ways, mut rows) = (Vec::<Path>::new(), 0.0);
         for branch in branches {
-            let conditions: Vec<Expr> = std::iter::once(branch.clone()).flat_map(parts).chain(beside.clone()).collect();
+            let conditions: Vec<Expr> = split_conjuncts(branch.clone()).into_iter().chain(beside.clone()).collect();
             let way = narrowest(&Wish { conditions: &conditions, order: &[], limited: false, ..*wish })?;
             rows += way.rows;
             match ways.iter_mut().find(|known| known.index == way.path.index) {
@@ -38,11 +38,4 @@ pub(super) fn union(wish: &Wish<'_>) -> Option<Choice> {
     let path = Path { index: 0, reaches: Vec::new(), reverse: false, ways };
     let ordered = wish.order.is_empty();
     Some(Choice { path, used: Vec::new(), ordered, point: false, rows, cost: 4.0 * rows.max(1.0), is_dear: false })
-}
-
-fn parts(condition: Expr) -> Vec<Expr> {
-    match condition {
-        Expr::And(parts) => parts,
-        one => vec![one],
-    }
 }

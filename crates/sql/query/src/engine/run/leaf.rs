@@ -21,10 +21,7 @@ use std::sync::Arc;
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     Ok(match node.as_ref() {
         Node::One => listed(vec![prefix.to_vec()]),
-        Node::Literals(_) => {
-            Box::new(LiteralRows { node: node.clone(), prefix: prefix.clone(), next: 0, run: run.clone() })
-        }
-        Node::Values { .. } => {
+        Node::Values { .. } | Node::Literals(_) => {
             Box::new(ValueRows { node: node.clone(), prefix: prefix.clone(), next: 0, run: run.clone() })
         }
         Node::Table(scan) => {
@@ -56,7 +53,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     })
 }
 
-/// VALUES, worked out row by row.
+/// VALUES, worked out row by row where they are no literals.
 struct ValueRows {
     node: Arc<Node>,
     prefix: Prefix,
@@ -66,42 +63,22 @@ struct ValueRows {
 
 impl Rows for ValueRows {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
-        let Node::Values { rows, .. } = self.node.as_ref() else { return Ok(false) };
-        let Some(exprs) = rows.get(self.next) else { return Ok(false) };
+        let next = match self.node.as_ref() {
+            Node::Values { rows, .. } => rows.get(self.next).map(|exprs| (exprs.as_slice(), [].as_slice())),
+            Node::Literals(rows) => rows.row(self.next).map(|values| ([].as_slice(), values)),
+            _ => None,
+        };
+        let Some((exprs, values)) = next else { return Ok(false) };
         self.next += 1;
         self.run.tick()?;
         row.clear();
-        row.reserve(self.prefix.len() + exprs.len());
+        row.reserve(self.prefix.len() + exprs.len() + values.len());
         row.extend_from_slice(&self.prefix);
+        row.extend_from_slice(values);
         let mut computed = Computed::default();
         for expr in exprs {
             row.push(computed.count(expr.value(&self.prefix, &self.run)?)?);
         }
-        Ok(true)
-    }
-}
-
-/// VALUES of literals.
-struct LiteralRows {
-    node: Arc<Node>,
-    prefix: Prefix,
-    next: usize,
-    run: Arc<Run>,
-}
-
-impl Rows for LiteralRows {
-    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
-        let Node::Literals(rows) = self.node.as_ref() else { return Ok(false) };
-        if self.next >= rows.len() {
-            return Ok(false);
-        }
-        let Some(values) = rows.row(self.next) else { return Ok(false) };
-        self.next += 1;
-        self.run.tick()?;
-        row.clear();
-        row.reserve(self.prefix.len() + values.len());
-        row.extend_from_slice(&self.prefix);
-        row.extend_from_slice(values);
         Ok(true)
     }
 }
