@@ -59,7 +59,10 @@ pub fn has_postgres() -> Result<(), String> {
     there.then_some(()).ok_or_else(advice)
 }
 
-/// PostgreSQL 15 from Debian, all settings at their defaults but the port and the socket's folder.
+/// Sessions that PostgreSQL takes: its default, 100, is less than posts-and-likes has workers.
+const POSTGRES_SESSIONS_MAX: u32 = 300;
+
+/// PostgreSQL 15 from Debian, all settings at their defaults but the port, the socket's folder, and how many sessions it takes.
 pub struct Postgres {
     dir: PathBuf,
     port: u16,
@@ -77,7 +80,7 @@ impl Postgres {
         let init = format!("{POSTGRES_BIN}/initdb -D {} -U root --auth trust -E UTF8 --locale C", data.display());
         as_postgres(&init)?;
         let start = format!(
-            "{POSTGRES_BIN}/pg_ctl -D {} -w -l {d}/log -o '-p {port} -h 127.0.0.1 -k {d}' start",
+            "{POSTGRES_BIN}/pg_ctl -D {} -w -l {d}/log -o '-p {port} -h 127.0.0.1 -k {d} -N {POSTGRES_SESSIONS_MAX}' start",
             data.display()
         );
         as_postgres(&start)?;

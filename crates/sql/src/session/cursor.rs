@@ -101,21 +101,11 @@ impl Session {
             None => self.execute_arguments(name, &prepared, arguments, how.commit)?,
         };
         let mut inner = Portal {
-            prepared,
             params,
-            inside_types: Vec::new(),
             formats: portal.formats.clone(),
-            plan: None,
-            fields: None,
             state: std::mem::take(&mut portal.state),
             reads: portal.reads,
-            cursor: false,
-            savepoints: 0,
-            direction: Direction::Forward,
-            live: false,
-            hold: false,
-            kept: false,
-            declared: None,
+            ..Portal::unbound(prepared)
         };
         inner.plan = matches!(inner.state, PortalState::Running(..) | PortalState::Buffered(..)).then_some(plan);
         let outcome = self.run_retrying(&mut inner, how, out)?;
@@ -259,21 +249,15 @@ impl Session {
         // DECLARE with its words, as far as they are shown; `prepared` is the query in it.
         let text = self.backend.activity().query.unwrap_or_else(|| prepared.text.clone());
         let portal = Portal {
-            prepared,
             params,
-            inside_types: Vec::new(),
-            formats: Vec::new(),
             plan: Some(plan),
-            fields: None,
-            state: PortalState::Ready,
-            reads: None,
             cursor: true,
             savepoints: self.active.as_ref().map_or(0, |active| active.savepoints.len()),
             direction,
             live,
             hold,
-            kept: false,
             declared: Some((text, self.statement_began_us)),
+            ..Portal::unbound(prepared)
         };
         self.portals.put(name, portal)?;
         self.end_lone(how)?;

@@ -1,6 +1,6 @@
 //! The extended protocol: Parse, Bind, Describe, Execute, Close, Sync.
 
-use super::portal::{Portal, PortalState, unknown_portal};
+use super::portal::{Portal, unknown_portal};
 use super::prepared::{Prepared, Statement};
 use super::run::How;
 use super::startup::Executed;
@@ -8,7 +8,7 @@ use super::{Block, PREPARED_MAX, Session, VALUE_BYTES_MAX};
 use crate::output::{Field, Output};
 use crate::plan::Plan;
 use crate::stack;
-use crate::syntax::{Command, Direction};
+use crate::syntax::Command;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -168,26 +168,24 @@ impl Session {
         }
         let declared = (!name.is_empty()).then(|| (prepared.text.clone(), self.statement_began_us));
         let portal = Portal {
-            prepared,
             params: values,
             inside_types: inner.map_or_else(Vec::new, |inner| inner.parameters().to_vec()),
             formats: result_formats.to_vec(),
             plan,
             fields,
-            state: PortalState::Ready,
-            reads: None,
-            cursor: false,
-            savepoints: 0,
-            direction: Direction::Forward,
-            live: false,
-            hold: false,
-            kept: false,
             declared,
+            ..Portal::unbound(prepared)
         };
         self.portals.put(name, portal)
     }
 
-    fn read_parameter(&self, index: usize, bytes: Option<&[u8]>, ty: &SqlType, format: i16) -> Result<Value, SqlError> {
+    pub(super) fn read_parameter(
+        &self,
+        index: usize,
+        bytes: Option<&[u8]>,
+        ty: &SqlType,
+        format: i16,
+    ) -> Result<Value, SqlError> {
         let Some(bytes) = bytes else { return Ok(Value::Null) };
         if bytes.len() > VALUE_BYTES_MAX {
             return Err(SqlError::new(

@@ -29,6 +29,7 @@ mod duplicate;
 mod explain;
 mod extended;
 mod filling;
+mod lifted;
 mod measure;
 mod mentions;
 mod portal;
@@ -419,7 +420,7 @@ impl Session {
 
     /// A text begins to be read, as others see it: what it holds is known later.
     fn show_text(&mut self, text: &str) {
-        self.show_statement(&crate::identifier::cut(text, SHOWN_QUERY_BYTES_MAX).into());
+        self.show_statement(&shown(text));
         self.fresh_us = Some(self.statement_began_us);
     }
 
@@ -497,4 +498,9 @@ fn find_database(
 /// A text column of a result made by the session itself.
 fn text_field(name: &str) -> Field {
     Field { name: name.into(), ty: crate::types::SqlType::Text, table_oid: 0, column: 0 }
+}
+
+/// A text as others see it.
+fn shown(text: &str) -> Arc<str> {
+    crate::identifier::cut(text, SHOWN_QUERY_BYTES_MAX).into()
 }

@@ -1,5 +1,6 @@
 //! Portals: statements bound to values, and how far each has run. Cursors are portals with a name that SQL knows.
 
+use super::lifted::Literals;
 use super::prepared::Prepared;
 use super::scroll::Scroll;
 use crate::context::MemoryBudget;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub(super) struct Portal {
     pub(super) prepared: Arc<Prepared>,
     pub(super) params: Vec<Value>,
+    /// What the values were in the text of a statement that is run by its shape.
+    pub(super) literals: Option<Box<Literals>>,
     /// DECLARE and EXPLAIN that were bound: what the parameters of the query inside were then, as which the values were read.
     pub(super) inside_types: Vec<SqlType>,
     pub(super) formats: Vec<i16>,
@@ -124,6 +127,28 @@ impl PortalState {
 }
 
 impl Portal {
+    /// One without values.
+    pub(super) fn unbound(prepared: Arc<Prepared>) -> Portal {
+        Portal {
+            prepared,
+            params: Vec::new(),
+            literals: None,
+            inside_types: Vec::new(),
+            formats: Vec::new(),
+            plan: None,
+            fields: None,
+            state: PortalState::Ready,
+            reads: None,
+            cursor: false,
+            savepoints: 0,
+            direction: Direction::Forward,
+            live: false,
+            hold: false,
+            kept: false,
+            declared: None,
+        }
+    }
+
     /// Whether its values are what a plan of the query inside takes.
     pub(super) fn fits_inside(&self, plan: &dyn Plan) -> bool {
         self.params.is_empty() || self.inside_types == plan.parameters()

@@ -241,7 +241,7 @@ impl Session {
         self.plan_in(&view, planned, text, declared)
     }
 
-    fn plan_in(
+    pub(super) fn plan_in(
         &mut self,
         view: &Arc<View>,
         planned: &Planned,

@@ -67,7 +67,8 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Executed, SqlError> {
         self.start_deadline();
-        self.show_statement(&portal.prepared.text);
+        let shown = portal.literals.as_ref().map_or(&portal.prepared.text, |literals| &literals.shown).clone();
+        self.show_statement(&shown);
         let outcome = self.run_outcome(portal, how, out).and_then(|outcome| {
             self.apply_effects(out)?;
             Ok(outcome)
@@ -312,7 +313,7 @@ impl Session {
             {
                 // The values are of the types that were found when they were bound; a table changed between that time and the one that is read, or the
                 // catalog was only presumed then.
-                return Err(super::portal::bind_again());
+                self.bind_again(portal, plan.parameters())?;
             }
             if portal.params.len() < plan.parameters().len() {
                 let number = portal.params.len() + 1;

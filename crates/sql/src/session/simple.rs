@@ -1,6 +1,6 @@
 //! The simple protocol: a text of statements, one implicit transaction unless it says otherwise.
 
-use super::portal::{Portal, PortalState};
+use super::portal::Portal;
 use super::prepared::Prepared;
 use super::run::How;
 use super::startup::Executed;
@@ -8,7 +8,7 @@ use super::text_cache::Statements;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::SqlError;
 use crate::output::Output;
-use crate::syntax::{self, Command, Direction};
+use crate::syntax::{self, Command};
 use std::sync::Arc;
 
 impl Session {
@@ -26,6 +26,10 @@ impl Session {
     fn run_text(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {
         self.unnamed = None;
         self.show_text(sql);
+        if let Some(mut portal) = self.lifted(sql) {
+            self.run_portal(&mut portal, How { describe: true, max_rows: 0, commit: true }, out)?;
+            return self.end_text();
+        }
         let all = match self.db.texts.script(sql, &self.pace, is_plain) {
             Ok(all) => all,
             Err(e) => {
@@ -63,29 +67,18 @@ impl Session {
                     return Err(e);
                 }
             };
-            let mut portal = Portal {
-                prepared: Arc::new(prepared),
-                params: Vec::new(),
-                inside_types: Vec::new(),
-                formats: Vec::new(),
-                plan: None,
-                fields: None,
-                state: PortalState::Ready,
-                reads: None,
-                cursor: false,
-                savepoints: 0,
-                direction: Direction::Forward,
-                live: false,
-                hold: false,
-                kept: false,
-                declared: None,
-            };
+            let mut portal = Portal::unbound(Arc::new(prepared));
             let how = How { describe: true, max_rows: 0, commit: last };
             if self.run_portal(&mut portal, how, out)? == Executed::CopyIn {
                 self.rest = (!last).then(|| (all.clone(), index + 1));
                 return Ok(());
             }
         }
+        self.end_text()
+    }
+
+    /// All statements of a text have run: their transaction commits, if it is theirs alone.
+    fn end_text(&mut self) -> Result<(), SqlError> {
         if self.block == Block::None && self.active.is_some() {
             let done = self.commit().map_err(|e| self.name_row(e));
             self.deadline.clear();

@@ -21,6 +21,7 @@ mod grammar;
 pub mod grouping;
 mod join_alias;
 mod lexer;
+pub mod lifted;
 pub mod literal_rows;
 mod locking;
 pub mod marks;

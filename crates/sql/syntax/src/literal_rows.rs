@@ -128,7 +128,7 @@ fn literals(bytes: &[u8], start: usize) -> usize {
     end
 }
 
-fn space(bytes: &[u8], at: usize) -> usize {
+pub(super) fn space(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count()
 }
 
@@ -152,7 +152,7 @@ fn row(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 }
 
 /// The end of a literal.
-fn literal(bytes: &[u8], at: usize) -> Option<usize> {
+pub(super) fn literal(bytes: &[u8], at: usize) -> Option<usize> {
     match bytes.get(at)? {
         b'\'' => string(bytes, at),
         b'+' | b'-' => number(bytes, at + 1),

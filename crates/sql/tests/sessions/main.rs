@@ -45,6 +45,7 @@ mod given_up;
 mod held;
 mod lateral_memo;
 mod left_behind;
+mod lifted;
 mod literal_rows;
 mod loads;
 mod mixed_dates;

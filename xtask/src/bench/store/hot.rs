@@ -36,7 +36,11 @@ pub fn run(run: &Run<'_>) -> Result<Measured, String> {
 
     let began = Instant::now();
     let script = script.display().to_string();
-    let flags = ["-c", CLIENTS, "-j", "2", "-f", &script];
+    let mut flags = vec!["-c", CLIENTS, "-j", "2", "-f", &script];
+    let rate = run.lengths.hot_rate.map(|rate| rate.to_string());
+    if let Some(rate) = &rate {
+        flags.extend(["--rate", rate]);
+    }
     let (updates, during) = std::thread::scope(|scope| {
         let updates = scope.spawn(|| pgbench::pgbench(run.system, &flags, run.lengths.hot_seconds));
         let during = look.sample(began, every(run.lengths.hot_seconds), || updates.is_finished());

@@ -16,6 +16,8 @@ pub struct Lengths {
     pub load_seconds: u64,
     /// Updates of the hot rows.
     pub hot_seconds: u64,
+    /// So many of them a second; `None`: as many as there can be.
+    pub hot_rate: Option<u64>,
     /// The time after them.
     pub after_seconds: u64,
     /// How long a node keeps versions where a case waits for their end; `None`: its default.
@@ -37,6 +39,7 @@ impl Lengths {
         script_seconds: 10,
         load_seconds: 600,
         hot_seconds: 3600,
+        hot_rate: None,
         after_seconds: 1800,
         retention_seconds: None,
         queue_seconds: 600,
@@ -53,6 +56,7 @@ impl Lengths {
             script_seconds: part(3),
             load_seconds: part(30),
             hot_seconds: part(60).max(4),
+            hot_rate: None,
             // A retention window and as long again: what it held back goes in the second half.
             after_seconds: part(60).max(8),
             retention_seconds: Some(part(30).max(2)),
@@ -67,9 +71,10 @@ impl Lengths {
 impl fmt::Display for Lengths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let retention = self.retention_seconds.map_or("the default".into(), |s| format!("{s} s"));
+        let rate = self.hot_rate.map_or(String::new(), |rate| format!(" at {rate} a second"));
         write!(
             f,
-            "sysbench {} rows, {} s a script, {} s of updates each; hot rows {} s and {} s after, retention {retention}; \
+            "sysbench {} rows, {} s a script, {} s of updates each; hot rows {} s{rate} and {} s after, retention {retention}; \
              queue {} s; pgbench scale {}, {} s a script; bulk {} rows",
             self.sysbench_rows,
             self.script_seconds,

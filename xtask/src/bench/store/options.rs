@@ -26,7 +26,7 @@ pub struct Options {
 
 /// Reads the options; `cases` are the names that `--only` knows, `systems` those of `--system`.
 pub fn parse(args: &[String], cases: &[&str], systems: &[&str]) -> Result<Options, String> {
-    let (mut minutes, mut full) = (15, false);
+    let (mut minutes, mut full, mut hot_rate) = (15, false, None);
     let mut options = Options { lengths: Lengths::FULL, ..Options::default() };
     let mut args = args.iter();
     while let Some(flag) = args.next() {
@@ -40,6 +40,10 @@ pub fn parse(args: &[String], cases: &[&str], systems: &[&str]) -> Result<Option
             "--minutes" => {
                 let text = value()?;
                 minutes = text.parse().map_err(|_| format!("--minutes {text}: not a number"))?;
+            }
+            "--hot-rate" => {
+                let text = value()?;
+                hot_rate = Some(text.parse().map_err(|_| format!("--hot-rate {text}: not a number"))?);
             }
             "--only" => {
                 let name = value()?;
@@ -62,6 +66,7 @@ pub fn parse(args: &[String], cases: &[&str], systems: &[&str]) -> Result<Option
         options.lengths = Lengths::of_minutes(minutes);
         options.minutes = Some(minutes.max(1));
     }
+    options.lengths.hot_rate = hot_rate;
     Ok(options)
 }
 
@@ -76,7 +81,8 @@ impl Options {
     }
     /// The flags that repeat the lengths.
     pub fn flags(&self) -> String {
-        self.minutes.map_or(" --full".into(), |minutes| format!(" --minutes {minutes}"))
+        let rate = self.lengths.hot_rate.map_or(String::new(), |rate| format!(" --hot-rate {rate}"));
+        self.minutes.map_or(" --full".into(), |minutes| format!(" --minutes {minutes}")) + &rate
     }
 }
 
@@ -94,6 +100,8 @@ mod tests {
         assert!(options.chosen("hot") && !options.chosen("queue") && options.fresh && options.plot && !options.write);
         assert_eq!((options.minutes, options.flags().as_str()), (Some(5), " --minutes 5"));
         assert!(options.on("us") && options.on("them"));
+        let options = line("--full --hot-rate 2000").unwrap();
+        assert_eq!((options.lengths.hot_rate, options.flags().as_str()), (Some(2000), " --full --hot-rate 2000"));
         let options = line("--system them").unwrap();
         assert!(options.on("them") && !options.on("us"));
         assert!(line("--system others").unwrap_err().contains("us, them"));

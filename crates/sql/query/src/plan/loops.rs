@@ -18,6 +18,10 @@ const JOIN_ROWS_MAX: f64 = 50_000.0;
 /// The same where statistics say how many rows there are: thousands of lookups are no short work.
 const JOIN_ROWS_KNOWN_MAX: f64 = 5_000.0;
 
+/// Work, in rows read, that loops may have beyond what it takes to read each table once: below it, what the query engine does for
+/// a statement of any size is more. Measured: 100 posts with 11 likes each, by loops 445 µs of a processor; with 31, read once and hashed, 370.
+const JOIN_ROWS_BEYOND_MAX: f64 = 500.0;
+
 /// One table of a statement.
 pub struct Source {
     /// The table.
@@ -106,6 +110,10 @@ pub fn plan(goal: Goal<'_>) -> Planned<Loops> {
     if nested && !goal.wide && !goal.limited && best.cost > rows_max {
         return Err(Refusal::Engine("a join of many rows"));
     }
+    let hashable = known && nested && !goal.wide && !goal.limited && goal.sources.iter().all(|s| s.lock.is_none());
+    if hashable && best.cost > JOIN_ROWS_BEYOND_MAX && best.cost > apart(&goal, &conditions) + JOIN_ROWS_BEYOND_MAX {
+        return Err(Refusal::Engine("a join whose tables are better read once"));
+    }
     let ordered = best.choices.first().is_some_and(|choice| choice.ordered) && goal.order.is_some();
     let points = best.choices.iter().map(|choice| choice.point).collect();
     let cost = best.cost;
@@ -113,6 +121,29 @@ pub fn plan(goal: Goal<'_>) -> Planned<Loops> {
     let levels = build(&goal, conditions, best);
     let constant = conjunction(constant);
     Ok(Loops { levels, sources: sequence, constant, ordered, points, cost })
+}
+
+/// Work, in rows read, of each table read for itself, none by what another's rows say: what a hash join reads.
+fn apart(goal: &Goal<'_>, conditions: &[Expr]) -> f64 {
+    let alone = |source: &Source| {
+        let places = source.places();
+        let own = |condition: &&Expr| tree::reads_only(condition, &|place| places.contains(&place));
+        let on = source.on.iter().filter(own);
+        let here = conditions.iter().filter(own).filter(|_| !source.outer);
+        let usable: Vec<Expr> = on.chain(here).cloned().collect();
+        access::choose(&Wish {
+            access: &source.access,
+            base: source.base,
+            conditions: &usable,
+            known: &|_| false,
+            order: &[],
+            limited: false,
+            unions: true,
+            statistics: source.statistics.as_deref(),
+        })
+        .cost
+    };
+    goal.sources.iter().map(alone).sum()
 }
 
 /// The orders of tables to try: all of them, unless an outer join fixes the one written.
