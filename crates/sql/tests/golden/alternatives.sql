@@ -17,7 +17,6 @@ QUERY PLAN:text
 Aggregate  (cost=0.00..30001.00 rows=1 width=0)
   ->  Index Only Scan using alt_k on alt  (cost=0.00..30000.00 rows=30000 width=0)
         Index Cond: (((k >= 3) AND (k <= 5)) OR ((k >= 4) AND (k <= 6)) OR (k > 90))
-        Filter: (((k >= 3) AND (k <= 5)) OR ((k >= 4) AND (k <= 6)) OR (k > 90))
 EXPLAIN
 
 EXPLAIN SELECT note FROM alt WHERE k = 3 OR k IS NULL;
@@ -25,7 +24,6 @@ EXPLAIN SELECT note FROM alt WHERE k = 3 OR k IS NULL;
 QUERY PLAN:text
 Index Scan using alt_k on alt  (cost=0.00..2000.00 rows=2000 width=0)
   Index Cond: ((k = 3) OR (k IS NULL))
-  Filter: ((k = 3) OR (k IS NULL))
 EXPLAIN
 
 EXPLAIN SELECT id FROM alt WHERE k = 3 ORDER BY id;
@@ -58,7 +56,6 @@ QUERY PLAN:text
 Update on alt  (cost=0.00..4000.00 rows=2000 width=0)
   ->  Index Scan using alt_k on alt  (cost=0.00..2000.00 rows=2000 width=0)
         Index Cond: ((k = 3) OR (k = 4))
-        Filter: ((k = 3) OR (k = 4))
 EXPLAIN
 
 EXPLAIN SELECT quantity FROM stock WHERE (w, i) IN ((1, 3), (1, 5), (1, 5)) FOR UPDATE;
@@ -67,7 +64,6 @@ QUERY PLAN:text
 LockRows  (cost=0.00..6.00 rows=3 width=0)
   ->  Point Lookup using stock_pkey on stock  (cost=0.00..3.00 rows=3 width=0)
         Index Cond: (((w = 1) AND (i = 3)) OR ((w = 1) AND (i = 5)))
-        Filter: (((w = 1) AND (i = 3)) OR ((w = 1) AND (i = 5)) OR ((w = 1) AND (i = 5)))
 EXPLAIN
 
 SELECT quantity FROM stock WHERE (w, i) IN ((1, 3), (1, 5), (1, 5), (2, 5)) FOR UPDATE;
@@ -82,7 +78,7 @@ EXPLAIN SELECT * FROM stock WHERE w = 1 AND (i < 3 OR i > 98) ORDER BY i;
 QUERY PLAN:text
 Index Scan using stock_pkey on stock  (cost=0.00..400.00 rows=400 width=0)
   Index Cond: (((w = 1) AND (i < 3)) OR ((w = 1) AND (i > 98)))
-  Filter: ((w = 1) AND ((i < 3) OR (i > 98)))
+  Filter: (w = 1)
 EXPLAIN
 
 SELECT * FROM stock WHERE w = 1 AND (i < 3 OR i > 98) ORDER BY i DESC;

@@ -55,7 +55,6 @@ QUERY PLAN:text
 LockRows
   ->  Index Scan using author_born on author
         Index Cond: (((born >= 1910) AND (born <= 1920)) OR (born = 1930))
-        Filter: (((born >= 1910) AND (born <= 1920)) OR (born = 1930))
 EXPLAIN
 QUERY PLAN:text
 Update on author

@@ -335,7 +335,7 @@ EXPLAIN
 QUERY PLAN:text
 Index Scan using day_pkey on day
   Index Cond: ((id < 3) OR (id > 998))
-  Filter: (((id < 3) OR (id > 998)) AND (note <> 'n1'::text))
+  Filter: (note <> 'n1'::text)
 EXPLAIN
 id:int4
 0

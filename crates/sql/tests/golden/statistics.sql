@@ -360,7 +360,6 @@ QUERY PLAN:text
 Aggregate  (cost=0.00..101.00 rows=1 width=0)
   ->  Index Only Scan using listed_c on listed  (cost=0.00..100.00 rows=100 width=0)
         Index Cond: (((c >= $1) AND (c <= $2)) OR ((c >= $3) AND (c <= $4)) OR ((c >= $5) AND (c <= $6)) OR ((c >= $7) AND (c <= $8)) OR ((c >= $9) AND (c <= $10)) OR ((c >= $11) AND (c <= $12)) OR ((c >= $13) AND (c <= $14)) OR ((c >= $15) AND (c <= $16)) OR ((c >= $17) AND (c <= $18)) OR ((c >= $19) AND (c <= $20)))
-        Filter: (((c >= $1) AND (c <= $2)) OR ((c >= $3) AND (c <= $4)) OR ((c >= $5) AND (c <= $6)) OR ((c >= $7) AND (c <= $8)) OR ((c >= $9) AND (c <= $10)) OR ((c >= $11) AND (c <= $12)) OR ((c >= $13) AND (c <= $14)) OR ((c >= $15) AND (c <= $16)) OR ((c >= $17) AND (c <= $18)) OR ((c >= $19) AND (c <= $20)))
 EXPLAIN
 count:int8
 400

@@ -289,15 +289,15 @@ pub(super) fn is_single(condition: &Expr) -> bool {
 }
 
 /// What alternatives leave of an index, if each of them narrows it, and how many rows: `a BETWEEN 1 AND 5 OR a > 90`, `(a, b) IN ((1, 2), (3, 4))`.
-/// What is said beside them holds in each, after what it says itself.
-fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64)> {
+/// What is said beside them holds in each, after what it says itself. At the end: the place of the condition, if the keys fulfil all of each alternative.
+fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64, Option<usize>)> {
     let beside: Vec<&Expr> = wish.conditions.iter().filter(|condition| is_single(condition)).collect();
-    let each = |condition: &Expr| {
+    let each = |(at, condition): (usize, &Expr)| {
         let Expr::Or(choices) = condition else { return None };
         if choices.len() > ALTERNATIVES_MAX {
             return None;
         }
-        let (mut total, mut closed) = (0.0, true);
+        let (mut total, mut closed, mut exact) = (0.0, true, true);
         let reaches = choices.iter().map(|choice| {
             let own = match choice {
                 Expr::And(parts) => parts.as_slice(),
@@ -306,6 +306,7 @@ fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64
             let found = reach(wish, &own.iter().chain(beside.iter().copied()).collect::<Vec<_>>(), index);
             total += found.rows;
             closed &= found.reach.is_closed();
+            exact &= (0..own.len()).all(|part| found.used.contains(&part));
             (!found.reach.is_whole()).then_some(found.reach)
         });
         let reaches = reaches.collect::<Option<Vec<Reach>>>()?;
@@ -313,9 +314,10 @@ fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64
         Some((
             reaches,
             if closed && wish.statistics.is_none() { total.min(ASSUMED_ROWS / CLOSED_FACTOR) } else { total },
+            exact.then_some(at),
         ))
     };
-    wish.conditions.iter().filter_map(each).min_by(|a, b| a.1.total_cmp(&b.1))
+    wish.conditions.iter().enumerate().filter_map(each).min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
@@ -325,11 +327,12 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
     let mut point = reach.is_point(index);
     let mut reaches = vec![reach];
     if !point
-        && let Some((several, fewer)) = alternatives(wish, index)
+        && let Some((several, fewer, exact)) = alternatives(wish, index)
         && fewer < rows
     {
-        // Which alternative a row was found by is not known afterwards: all conditions are asked again.
-        (reaches, rows, used, listed, point) = (several, fewer, Vec::new(), true, false);
+        // Which alternative a row was found by is not known afterwards: unless the keys say all of each, the condition is asked again, and so is what
+        // stands beside it.
+        (reaches, rows, used, listed, point) = (several, fewer, exact.into_iter().collect(), true, false);
     }
     let (ordered, reverse) = order(wish, index, &reaches, point && !listed);
     let path = Path { index: ordinal, reaches, reverse, ways: Vec::new() };
