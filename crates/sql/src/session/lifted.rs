@@ -31,6 +31,10 @@ impl Session {
         let declared = lifted.values.iter().map(|(oid, _)| *oid).collect();
         let prepared = Prepared::parsed(&all, 0, declared);
         let plan = self.plan_in(&view, prepared.planned()?, &prepared.text, &prepared.declared).ok()?.plan;
+        let mut values = lifted.values.iter().zip(plan.parameters());
+        if values.any(|((_, text), ty)| may_be_of_now(text, ty)) {
+            return None;
+        }
         let params = self.read_literals(&lifted, plan.parameters()).ok()?;
         let literals = Literals { shown: super::shown(sql), lifted };
         let literals = Some(Box::new(literals));
@@ -47,6 +51,14 @@ impl Session {
         Ok(())
     }
 
+    /// An error of a statement that ran by its shape, with its place in the text.
+    pub(super) fn place_in_text(portal: &Portal, mut error: SqlError, sql: &str) -> SqlError {
+        if let (Some(literals), Some(position)) = (&portal.literals, error.position) {
+            error.position = Some(literals.lifted.place(position, sql));
+        }
+        error
+    }
+
     fn read_literals(&self, lifted: &Lifted, types: &[SqlType]) -> Result<Vec<Value>, SqlError> {
         if types.len() != lifted.values.len() {
             return Err(super::portal::bind_again());
@@ -54,4 +66,17 @@ impl Session {
         let values = lifted.values.iter().zip(types).enumerate();
         values.map(|(index, ((_, text), ty))| self.read_parameter(index, Some(text.as_bytes()), ty, 0)).collect()
     }
+}
+
+/// Whether a literal may say something of when its transaction began, which it has not yet.
+fn may_be_of_now(text: &str, ty: &SqlType) -> bool {
+    let ty = match ty {
+        SqlType::Array(of) => of,
+        ty => ty,
+    };
+    let says = |word: &&str| text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()));
+    // The zone of a time of day that names none is that of the day.
+    ty.is_time()
+        && (matches!(ty, SqlType::Timetz(..))
+            || ["now", "today", "tomorrow", "yesterday"].iter().any(|word| says(&word)))
 }

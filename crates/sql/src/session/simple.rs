@@ -27,7 +27,8 @@ impl Session {
         self.unnamed = None;
         self.show_text(sql);
         if let Some(mut portal) = self.lifted(sql) {
-            self.run_portal(&mut portal, How { describe: true, max_rows: 0, commit: true }, out)?;
+            let done = self.run_portal(&mut portal, How { describe: true, max_rows: 0, commit: true }, out);
+            done.map_err(|e| Session::place_in_text(&portal, e, sql))?;
             return self.end_text();
         }
         let all = match self.db.texts.script(sql, &self.pace, is_plain) {

@@ -37,6 +37,7 @@ fn a_shape_says_what_the_text_says() {
         "INSERT INTO @ (id, t) VALUES ('3', 4) RETURNING id, t, x",
         "INSERT INTO @ (id, i) VALUES (-2147483648, -9223372036854775808)",
         "INSERT INTO @ (id) VALUES (2147483648)",
+        "INSERT INTO @m (r) VALUES (-2147483648) RETURNING r::oid",
         "INSERT INTO @ (id, i) VALUES (4, 9223372036854775808)",
         "INSERT INTO @ (id, n) VALUES (5, 12345678.9)",
         "INSERT INTO @ (id, n) VALUES (6, 1.999)",
@@ -132,4 +133,27 @@ fn a_type_that_has_changed_is_the_one_that_counts() {
         run(&mut b, "SELECT v, w FROM t WHERE id >= 3 ORDER BY id"),
         ["x|NULL", "y|2020-01-01"].map(|row| row.replace("NULL", ""))
     );
+}
+
+/// `now` in a literal is when the transaction began, as DEFAULT now() is; and what cannot be planned any more is told with its place in the text.
+#[test]
+fn what_is_told_of_now_and_of_places_is_the_texts() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(
+        &mut a,
+        "CREATE TABLE t (at timestamptz, made timestamptz DEFAULT now(), CHECK (at = made)); CREATE TABLE u (a text)",
+    );
+    run(&mut b, "SELECT 1 FROM u");
+    for _ in 0..20 {
+        run(&mut b, "INSERT INTO t VALUES ('now')");
+    }
+    for (name, next) in [("a", "c"), ("c", "d")] {
+        run(&mut a, &format!("ALTER TABLE u RENAME {name} TO {next}"));
+        let text = format!("INSERT INTO u VALUES ('longlonglonglonglong') RETURNING *, {name}");
+        let place = u32::try_from(text.len()).expect("it is short");
+        let error = b.simple_query(&text, &mut Rows::default()).expect_err("the column is gone");
+        assert_eq!((error.state.as_str(), error.position), ("42703", Some(place)));
+        run(&mut b, &format!("INSERT INTO u VALUES ('x') RETURNING {next}"));
+    }
 }
