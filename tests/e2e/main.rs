@@ -23,6 +23,7 @@ mod differential;
 mod disk_full;
 mod exhaustion;
 mod extended_protocol;
+mod large_statements;
 mod lifecycle;
 mod memory;
 mod node;

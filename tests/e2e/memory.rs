@@ -1,9 +1,8 @@
 //! One setting bounds the memory of a node, and everything shows it; what holds old versions is shown, and bounded, too.
 
 use crate::bad_protocol::{message, startup};
-use crate::node::{Node, Scratch, repeat_with, state, until};
+use crate::node::{Node, Scratch, bytes_of, repeat_with, state, until};
 use std::io::Write;
-use std::path::Path;
 
 /// Holds more than the statements' share of the least node, and nothing of it goes to temporary files.
 const LARGE: &str = "SELECT sum(n) FROM (SELECT row_number() OVER (ORDER BY repeat('x', 100) || g) AS n FROM generate_series(1, 400000) g) q";
@@ -97,6 +96,27 @@ fn a_client_that_does_not_read_holds_no_snapshot_for_ever() {
             .len(),
         0
     );
+}
+
+/// Who reads nothing can be ended by another session.
+#[test]
+fn a_client_that_does_not_read_is_ended() {
+    repeat_with("memory::a_client_that_does_not_read_is_ended");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &[]);
+    let mut other = node.connect();
+    other
+        .batch_execute("CREATE TABLE t AS SELECT g AS id, repeat('x', 1000) AS text FROM generate_series(1, 100000) g")
+        .unwrap();
+    let mut deaf = node.socket();
+    deaf.write_all(&[startup(), message(b'Q', b"SELECT * FROM t\0")].concat()).unwrap();
+    let asked = "SELECT pid FROM pg_stat_activity WHERE query = 'SELECT * FROM t'";
+    let active = format!("{asked} AND state = 'active'");
+    let pid: i32 = until("the statement is under way", || other.query(&active, &[]).unwrap().first().map(|r| r.get(0)));
+    // It has left as much as the socket takes, which is far less than all of it.
+    until("it has answered", || deaf.peek(&mut [0; 1 << 16]).is_ok_and(|bytes| bytes == 1 << 16).then_some(()));
+    assert!(other.query_one("SELECT pg_terminate_backend($1)", &[&pid]).unwrap().get::<_, bool>(0));
+    until("it is gone", || other.query(asked, &[]).unwrap().is_empty().then_some(()));
 }
 
 /// 400,000 rows of more than 40 MB, where one statement has 13 MiB and all of them 26 MiB.
@@ -219,15 +239,4 @@ fn nothing_is_left_of_a_copy_that_was_killed() {
     until("its space is free", || (bytes_of(&store) < before + (20 << 20)).then_some(()));
     assert_eq!(copy_rows(&mut client, 0..LARGE_ROWS).unwrap(), LARGE_ROWS as u64);
     assert_eq!(client.query_one("SELECT count(*) FROM t", &[]).unwrap().get::<_, i64>(0), LARGE_ROWS as i64);
-}
-
-/// What a store takes on the disk, but for its log, which is written round and round.
-fn bytes_of(folder: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    let size = |entry: std::fs::DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => bytes_of(&entry.path()),
-        Ok(found) => found.len(),
-        Err(_) => 0,
-    };
-    entries.flatten().filter(|entry| entry.file_name() != "log").map(size).sum()
 }

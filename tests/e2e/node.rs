@@ -271,3 +271,14 @@ pub fn is_gone(error: &postgres::Error) -> bool {
 pub fn state(error: &postgres::Error) -> &str {
     error.code().map_or("none", |c| c.code())
 }
+
+/// What a store takes on the disk, but for its log, which is written round and round.
+pub fn bytes_of(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_of(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().filter(|entry| entry.file_name() != "log").map(size).sum()
+}

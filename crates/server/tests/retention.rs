@@ -3,6 +3,7 @@
 use clocksource::Clock;
 use node::NodeOptions;
 use server::kv::{KvNode, KvOptions, MemoryLog};
+use server::memory::{Allocator, Memory, Shares};
 use sql::output::Nowhere;
 use sql::transaction::Interrupt;
 use sql::{Database, DatabaseOptions, Session, SqlError, Startup};
@@ -15,12 +16,18 @@ fn run(session: &mut Session, sql: &str) -> Result<(), SqlError> {
 
 /// A node that keeps nothing, and a session on it.
 fn start() -> (Arc<KvNode<MemoryEngine>>, Arc<Database>, Session) {
+    start_within(KvOptions::default().memory)
+}
+
+/// The same, with so much memory.
+fn start_within(memory: Arc<Memory>) -> (Arc<KvNode<MemoryEngine>>, Arc<Database>, Session) {
+    let memory_pool = memory.queries.clone();
     let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
     let node = NodeOptions { alone: true, ..NodeOptions::default() };
-    let options = KvOptions { node, gc_ttl_seconds: 0, awaits_retentions: true, ..KvOptions::default() };
+    let options = KvOptions { node, gc_ttl_seconds: 0, awaits_retentions: true, memory, ..KvOptions::default() };
     let clock = Clock::open(&"same-host".parse().unwrap()).unwrap();
     let kv = KvNode::start(versions, clock, options, |_| Ok(Box::new(MemoryLog::default()))).unwrap();
-    let options = DatabaseOptions { retention_seconds: Some(0), ..DatabaseOptions::default() };
+    let options = DatabaseOptions { retention_seconds: Some(0), memory_pool, ..DatabaseOptions::default() };
     let db = Database::open(kv.clone(), options).unwrap();
     let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
     let session = Session::new(db.clone(), startup, Interrupt::default()).unwrap();
@@ -62,4 +69,29 @@ fn a_table_is_read_back_as_far_as_it_is_kept() {
     let detail = refused.detail.clone().unwrap();
     assert!(detail.contains("table \"other\"") && detail.contains("0s (the node's --retention)"), "{detail}");
     run("ROLLBACK").unwrap();
+}
+
+/// A statement that does not fit writes its table anew, and what was below the old ids goes by the node's retention: not where the table's own is longer.
+#[test]
+fn a_large_statement_does_not_take_the_past_of_a_table_with_it() {
+    let shares = Shares { queries_bytes: 8 << 20, ..Shares::default() };
+    let memory = Memory::new(shares, Allocator::default());
+    let (_kv, db, mut session) = start_within(memory);
+    let mut run = |sql: &str| run(&mut session, sql);
+    run("CREATE TABLE kept (a int PRIMARY KEY, b text) WITH (retention = '1h'); CREATE TABLE other (a int PRIMARY KEY, b text)").unwrap();
+    db.tell_retentions(&Interrupt::default()).unwrap();
+    for from in (0..8000).step_by(1000) {
+        for table in ["kept", "other"] {
+            let rows = format!("generate_series({from}, {from} + 999) g");
+            run(&format!("INSERT INTO {table} SELECT g, repeat('x', 1000) FROM {rows}")).unwrap();
+        }
+    }
+    for sql in ["UPDATE kept SET b = b || 'y'", "INSERT INTO kept SELECT a + 10000, b FROM kept"] {
+        let refused = run(sql).unwrap_err();
+        assert_eq!(refused.state.as_str(), "53200", "{sql}");
+        assert!(refused.hint.as_deref().is_some_and(|hint| hint.contains("its retention")), "{refused:?}");
+    }
+    run("UPDATE other SET b = b || 'y'").unwrap();
+    run("ALTER TABLE kept RESET (retention)").unwrap();
+    run("UPDATE kept SET b = b || 'y'").unwrap();
 }

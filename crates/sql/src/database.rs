@@ -52,6 +52,10 @@ pub struct DatabaseOptions {
     pub keeps_out: bool,
     /// Who makes something of a table beside its writers looks in each step whether others have taken it back (`ddl`'s `orphans`). For negative controls.
     pub looks_for_its_own: bool,
+    /// What somebody may have seen is erased only once nobody can look at it any more (`catalog`'s `garbage`). For negative controls.
+    pub keeps_seen: bool,
+    /// Of a load that has failed it is said on record before what it has written is erased: its transaction may have committed all the same. For negative controls.
+    pub withdraws_first: bool,
     /// What a COPY holds as writes of its transaction before it looks whether it can be loaded, bytes; `None`: by the memory of the node. For tests.
     pub held_bytes_max: Option<usize>,
     /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
@@ -77,6 +81,8 @@ impl Default for DatabaseOptions {
             waits_for_users: true,
             keeps_out: true,
             looks_for_its_own: true,
+            keeps_seen: true,
+            withdraws_first: true,
             held_bytes_max: None,
             sessions_max: None,
             said: Vec::new(),
@@ -176,7 +182,8 @@ impl Database {
     pub fn drain_garbage(&self, interrupt: &Interrupt) -> Result<bool, SqlError> {
         let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
         let settled = crate::ddl::take_back_orphans(self, &patience)?;
-        Ok(drain(self.kv.as_ref(), &patience, &self.catalog, &self.loads, &self.drained)? || settled)
+        Ok(drain(self.kv.as_ref(), &patience, &self.catalog, &self.loads, &self.drained, self.options.keeps_seen)?
+            || settled)
     }
 
     /// Gathers the statistics of one table of which much was written since, or which has none; `false` if there is none such. For a maintenance thread,

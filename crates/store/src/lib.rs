@@ -21,6 +21,6 @@ pub use engine::{Change, Engine};
 pub use error::StoreError;
 pub use log::{Log, LogError, LogOptions, LogRecovery};
 pub use versions::{
-    Erased, Histories, Pick, Read, Recovered, Scan, SnapshotGuard, Span, Sweep, Version, Versions, VersionsConfig,
-    Write,
+    Erased, Histories, Loaded, Pick, Read, Recovered, Scan, SnapshotGuard, Span, Sweep, Version, Versions,
+    VersionsConfig, Write,
 };

@@ -63,6 +63,7 @@ pub use erase::Erased;
 pub use export::Histories;
 pub use flush::GivenUp;
 pub use ledger::{Demand, Promise};
+pub use load::Loaded;
 pub use recent::Arrivals;
 pub use retention::{APART_MAX, Apart, Threshold, class_of};
 pub use scan::Scan;

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use clock::Timestamp;
+use std::cell::Cell;
 use std::sync::Arc;
-use store::{Erased, MemoryEngine, Versions, VersionsConfig};
+use store::{Erased, Loaded, MemoryEngine, Versions, VersionsConfig};
 
 fn ts(n: u64) -> Timestamp {
     Timestamp::from_u64(n)
@@ -49,6 +50,24 @@ fn what_was_loaded_is_read_from_its_timestamp_on_also_where_nothing_was_known_to
     assert!(scanned(&versions, 2, ts(4)).is_empty());
     assert_eq!(versions.newest_above(&key(2, 7), ts(4)).unwrap(), Some(ts(5)));
     assert_eq!(versions.newest_above(&key(2, 7), ts(5)).unwrap(), None);
+}
+
+/// He is asked before each 256 rows, and hears that not all is there.
+#[test]
+fn who_does_not_go_on_has_some_of_it_or_nothing() {
+    let key = |n: u16| Bytes::from([&[0, 0, 0, 2][..], &n.to_be_bytes()].concat());
+    let rows: Vec<(Bytes, Bytes)> = (0..1000).map(|n| (key(n), Bytes::from_static(b"row"))).collect();
+    for (told, there, loaded) in
+        [(0, 0, Loaded::Part), (1, 256, Loaded::Part), (3, 768, Loaded::Part), (4, 1000, Loaded::All)]
+    {
+        let versions = open(&Arc::new(MemoryEngine::new()));
+        let asked = Cell::new(0);
+        let goes_on = || asked.replace(asked.get() + 1) < told;
+        assert_eq!(versions.load_while(ts(3), &rows, &goes_on).unwrap(), loaded, "{told}");
+        let found = |n: &u16| versions.get(&key(*n), ts(9)).unwrap().is_some();
+        assert_eq!((0..1000).filter(found).count(), there, "{told}");
+        assert!((0..there as u16).all(|n| found(&n)));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use sql::transaction::{Erased, Loading, Patience};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
-use store::{Engine, StoreError};
+use store::{Engine, Loaded, StoreError};
 
 /// Whoever waits for the engine's merges looks this often.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -44,9 +44,14 @@ pub(super) fn load<E: Engine>(inner: &Inner<E>, rows: &[(Bytes, Bytes)], patienc
             continue;
         };
         // What is visible was acknowledged, so it is in the log; and whoever begins now reads at or above it.
-        match inner.node.versions().load(inner.node.visible(), rows) {
-            Ok(true) => return Ok(true),
-            Ok(false) => {}
+        let goes_on = || patience.check(|| inner.monotonic_us()).is_ok();
+        match inner.node.versions().load_while(inner.node.visible(), rows, &goes_on) {
+            Ok(Loaded::All) => return Ok(true),
+            Ok(Loaded::NotYet) => {}
+            // Whoever is told needs none of what he has loaded.
+            Ok(Loaded::Part) => {
+                return Err(patience.check(|| inner.monotonic_us()).err().unwrap_or(KvError::Interrupted));
+            }
             Err(StoreError::DiskFull) => return Err(KvError::DiskFull),
             Err(e) => {
                 inner.fail(&e.to_string());
@@ -85,18 +90,24 @@ pub(super) fn load_aside<E: Engine>(
 }
 
 /// See [`sql::Kv::erase`].
-pub(super) fn erase<E: Engine>(inner: &Inner<E>, prefix: [u8; 4], witness: &[u8]) -> Result<Option<Erased>, KvError> {
+pub(super) fn erase<E: Engine>(
+    inner: &Inner<E>,
+    prefix: [u8; 4],
+    witness: Option<&[u8]>,
+) -> Result<Option<Erased>, KvError> {
     if !inner.node.options().alone {
         return Ok(None);
     }
     let versions = inner.node.versions();
     versions.forget_loaded(prefix);
-    let erased = versions.get(witness, Timestamp::MAX).and_then(|found| {
+    let is_past = |witness| {
         let readable_from = versions.collected().min(versions.collected_of(&prefix));
-        match found {
-            Some((written, _)) if written <= readable_from => versions.erase(prefix),
-            _ => Ok(store::Erased::NotYet),
-        }
+        let found = versions.get(witness, Timestamp::MAX)?;
+        Ok(found.is_some_and(|(written, _)| written <= readable_from))
+    };
+    let erased = witness.map_or(Ok(true), is_past).and_then(|is_past| match is_past {
+        true => versions.erase(prefix),
+        false => Ok(store::Erased::NotYet),
     });
     match erased {
         Ok(store::Erased::All) => Ok(Some(Erased::All)),

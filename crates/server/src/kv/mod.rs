@@ -327,7 +327,10 @@ impl<E: Engine> Kv for KvNode<E> {
     fn load_aside(&self, rows: &Arc<Vec<(Bytes, Bytes)>>, patience: &Patience) -> Loading {
         load::load_aside(&self.inner, rows, patience)
     }
-    fn erase(&self, prefix: [u8; 4], witness: &[u8]) -> Result<Option<Erased>, KvError> {
+    fn has_room_for(&self, bytes: u64) -> bool {
+        self.inner.node.versions().lacks_room(bytes) == 0
+    }
+    fn erase(&self, prefix: [u8; 4], witness: Option<&[u8]>) -> Result<Option<Erased>, KvError> {
         load::erase(&self.inner, prefix, witness)
     }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {

@@ -226,10 +226,14 @@ impl<S: Shell> KvTransaction<S> {
             return Ok(());
         }
         let more = (held - self.taken_bytes).next_multiple_of(MEMORY_STEP_BYTES);
-        let limit = self.inner.memory().queries.limit_bytes();
         let pool = &self.inner.memory().queries;
+        let (limit, share) = (pool.limit_bytes(), pool.share_bytes());
         let memory = self.memory.get_or_insert_with(|| MemoryBudget::of(pool.clone(), usize::MAX));
-        memory.take(more).map_err(|_| KvError::OutOfMemory { bytes: held, limit })?;
+        let refused = |_| {
+            let others = pool.used_bytes().saturating_sub(self.taken_bytes);
+            KvError::OutOfMemory { bytes: held, limit, share, others }
+        };
+        memory.take(more).map_err(refused)?;
         self.taken_bytes += more;
         Ok(())
     }

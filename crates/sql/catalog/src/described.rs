@@ -42,6 +42,7 @@ fn in_catalog(key: &[u8], view: Option<&View>) -> Option<String> {
     let area = index_of(key).filter(|index| *index < FIRST_USER_OID)?;
     let object = || view?.snapshot().relation(keys::object_id(key)?).cloned();
     let said = match area {
+        keys::VERSION if keys::is_permit(key) => Some("the permit to write a table anew".into()),
         keys::VERSION | keys::RELATIONS | keys::VERSIONS => {
             object().map(|relation| format!("the definition of \"{}\"", snapshot::name_of(&relation)))
         }

@@ -3,13 +3,13 @@
 //! DROP and TRUNCATE only record the index ids that they leave behind; a bulk load records its fresh index before the first row
 //! and withdraws the record in the transaction that makes the index visible. So what a crash or a rollback leaves is found too.
 //!
-//! 1. A record with [`LOADING`] is drained only by the node that wrote it, if no load of this process works on its index (see [`Loads`]) and no
-//!    relation uses it. When that node has left the cluster for good ([`Kv::has_left`]) any other makes it one of what was dropped, before anything is drained: should the load's transaction
-//!    be on its way still, it has deleted the record, or is refused as the record was written since; and one that comes to it later finds that it is no load any more.
+//! 1. A record with [`LOADING`] is taken back only by the node that wrote it, if no load of this process works on its index (see [`Loads`]) and no
+//!    relation names it: it becomes one with [`UNSEEN`]. When that node has left the cluster for good ([`Kv::has_left`]) any other makes it one of what was dropped.
+//!    Nothing is drained before that is committed: should the load's transaction be on its way still, it has deleted the record before, or is refused, as the record was written since; and one that comes to it later finds that it is no load any more.
 //! 2. Draining removes the record last.
 //!    A record with [`LEFT`] is not drained: it becomes one of what was dropped when those have ended who may still write there (`ddl`'s `orphans`).
 //! 3. Where the store can erase ([`Kv::erase`]), it does so once no older snapshot than the record can be read: whoever
-//!    reads the past before the drop sees the rows until then. Elsewhere rows are deleted, which are ordinary versions.
+//!    reads the past before the drop sees the rows until then. With [`UNSEEN`] it does so at once: no snapshot, open or past, has ever had a use for what is there, and none ever will. Elsewhere rows are deleted, which are ordinary versions.
 
 use super::{Relation, Snapshot, key, snapshot::read_area};
 use crate::SqlError;
@@ -25,6 +25,8 @@ pub(crate) const LOADING: u8 = 2;
 /// First byte of a record: of what was being made beside writers, and was taken back. Who goes by the descriptor that named it may write there until he ends.
 /// The table's OID and its version follow. (The release before takes it for dropped: what is written later stays where nobody reads.)
 const LEFT: u8 = 3;
+/// Value of a record: of a load that was taken back, so nobody has seen what is there, and nobody ever will. (The release before takes it for dropped, and waits.)
+const UNSEEN: [u8; 1] = [4];
 /// Rows deleted in one transaction.
 pub(crate) const DRAIN_ROWS_MAX: usize = 4096;
 
@@ -100,7 +102,7 @@ pub fn drop_left(kv: &dyn Kv, patience: &Patience, left: Left) -> Result<(), Sql
 pub struct Progress(Mutex<Option<(u32, Bytes)>>);
 
 /// Gets rid of some of one index that is garbage: up to [`DRAIN_ROWS_MAX`] rows where they are deleted. `false` if there is none now.
-/// Maintenance calls it again and again, at its own pace.
+/// Maintenance calls it again and again, at its own pace. `keeps_seen`: invariant 3; without it, for negative controls, what was seen is erased as what was not.
 ///
 /// # Errors
 /// Those of the layers below; a restart means to call again.
@@ -110,19 +112,15 @@ pub fn drain(
     cache: &super::Cache,
     loads: &Loads,
     progress: &Progress,
+    keeps_seen: bool,
 ) -> Result<bool, SqlError> {
     let mut progress = patience.lock(kv, &progress.0)?;
     let mut txn = patience.begin(kv, Isolation::default())?;
     let catalog = cache.current(kv, patience, txn.as_mut(), None)?;
     let garbage = |(record, value): (Bytes, Bytes)| {
         let index = key::object_id(&record)?;
-        let loading = loader(&value);
-        // 0: of a process that ran alone on this store, and is over.
-        let others = |node: u32| node != kv.node() && node != 0;
-        let kept = Left::of(&record, &value).is_some()
-            || loads.contains(index)
-            || loading.is_some_and(|node| others(node) || in_use(&catalog, index));
-        (!kept).then_some((record, index))
+        let kept = is_loading(&value) || Left::of(&record, &value).is_some() || loads.contains(index);
+        (!kept).then_some((record, index, value[..] == UNSEEN))
     };
     let all = read_area(txn.as_mut(), key::GARBAGE)?;
     let orphan = |(_, value): &&(Bytes, Bytes)| loader(value).is_some_and(|node| node != 0 && kv.has_left(node));
@@ -133,13 +131,23 @@ pub fn drain(
         patience.commit(txn.as_mut())?;
         return Ok(true);
     }
-    let records: Vec<(Bytes, u32)> = all.into_iter().filter_map(garbage).collect();
+    // 0: of a process that ran alone on this store, and is over.
+    let own = |node: u32| node == kv.node() || node == 0;
+    let given_up = |(record, value): &&(Bytes, Bytes)| {
+        let index = key::object_id(record).filter(|index| !loads.contains(*index) && !in_use(&catalog, *index));
+        index.is_some() && loader(value).is_some_and(own)
+    };
+    if let Some((record, _)) = all.iter().find(given_up) {
+        take_back(patience, txn.as_mut(), record)?;
+        return Ok(true);
+    }
+    let records: Vec<(Bytes, u32, bool)> = all.into_iter().filter_map(garbage).collect();
     if records.is_empty() {
         return Ok(false);
     }
     let (mut more, mut erased) = (false, false);
-    for (record, index) in &records {
-        match kv.erase(index.to_be_bytes(), record)? {
+    for (record, index, unseen) in &records {
+        match kv.erase(index.to_be_bytes(), Some(&record[..]).filter(|_| keeps_seen && !unseen))? {
             None => return delete_some(patience, txn.as_mut(), record, *index, &mut progress),
             Some(Erased::All) => {
                 txn.delete(record.clone())?;
@@ -156,6 +164,44 @@ pub fn drain(
         patience.commit(txn.as_mut())?;
     }
     Ok(more)
+}
+
+/// A load is none any more, if it has not been adopted: its transaction cannot commit behind that (invariant 1).
+fn take_back(patience: &Patience, txn: &mut dyn Transaction, record: &Bytes) -> Result<(), SqlError> {
+    if txn.get_certified(record)?.is_some_and(|value| is_loading(&value)) {
+        txn.frees_space();
+        txn.put(record.clone(), Bytes::from_static(&UNSEEN))?;
+        patience.commit(txn)?;
+    }
+    Ok(())
+}
+
+/// The load of these indexes has failed, and nobody writes there any more: what it has written goes at once where the store can erase. What is left is on record ([`drain`]); where it
+/// cannot be erased yet the rest is not asked for, which would use up how often that may be put off.
+/// `first` is said on record that it has failed (invariant 1); without that, for negative controls, it is erased though its transaction may have committed.
+///
+/// # Errors
+/// Those of the layers below.
+pub fn withdraw(kv: &dyn Kv, patience: &Patience, indexes: &[u32], first: bool) -> Result<(), SqlError> {
+    let record = |index: &u32| Bytes::copy_from_slice(&key::object(key::GARBAGE, *index));
+    if !first {
+        return Ok(indexes.iter().try_for_each(|index| kv.erase(index.to_be_bytes(), None).map(drop))?);
+    }
+    for index in indexes {
+        take_back(patience, patience.begin(kv, Isolation::default())?.as_mut(), &record(index))?;
+    }
+    for index in indexes {
+        let (mut txn, record) = (patience.begin(kv, Isolation::default())?, record(index));
+        if txn.get_certified(&record)?.is_none_or(|value| value[..] != UNSEEN) {
+            continue;
+        }
+        if kv.erase(index.to_be_bytes(), None)? != Some(Erased::All) {
+            return Ok(());
+        }
+        txn.delete(record)?;
+        patience.commit(txn.as_mut())?;
+    }
+    Ok(())
 }
 
 /// Whether a record is of a load that nobody has taken back.
@@ -195,7 +241,10 @@ fn delete_some(
 
 fn in_use(catalog: &Snapshot, index: u32) -> bool {
     catalog.databases().flat_map(|d| catalog.relations(d.id)).any(|relation| match &*relation {
-        Relation::Table(t) => t.primary.id == index || t.indexes.iter().any(|i| i.id == index),
+        Relation::Table(t) => {
+            let made = t.building.as_ref().is_some_and(|made| made.index.id == index || made.marks == index);
+            made || t.primary.id == index || t.indexes.iter().any(|i| i.id == index)
+        }
         _ => false,
     })
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! 1                 -> u64: the catalog's number; every transaction looks at it, every change of the catalog writes it over
 //! 1 | oid           -> nothing: locked by whoever changes a table, for as long as that takes, and so before all else
+//! 1 | number        -> nothing: one of a few permits, locked by a statement that writes its table anew (small numbers, which are no table's)
 //! 2 | oid           -> database      3 | oid -> schema      4 | oid -> table, view or sequence
 //! 5 | oid           -> where a sequence stands (outside transactions)
 //! 6                 -> u32: next OID to hand out (outside transactions)
@@ -69,6 +70,16 @@ pub fn object(area: u32, id: Oid) -> [u8; 8] {
 /// The key that whoever changes a table holds, before the lock on its record.
 pub fn guard(id: Oid) -> Bytes {
     Bytes::copy_from_slice(&object(VERSION, id))
+}
+
+/// The key that one of a few statements that write their tables anew holds while it does.
+pub fn permit(number: u32) -> Bytes {
+    Bytes::copy_from_slice(&object(VERSION, number))
+}
+
+/// Whether a key is one of these.
+pub(crate) fn is_permit(key: &[u8]) -> bool {
+    key.starts_with(&VERSION_KEY) && object_id(key).is_some_and(|id| id < super::FIRST_USER_OID)
 }
 
 /// The token that a name stands for nothing in a scope: the OID of a schema, of a database (its schemas), or [`CLUSTER`].

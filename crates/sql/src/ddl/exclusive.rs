@@ -139,16 +139,16 @@ pub fn alter_exclusively(
 }
 
 /// The gates of a change: it opens them when it ends, whatever ends it.
-struct Gates<'a> {
+pub(super) struct Gates<'a> {
     db: &'a Database,
-    tables: BTreeSet<Oid>,
+    pub(super) tables: BTreeSet<Oid>,
     _underway: Vec<Underway<'a>>,
     /// Holds the tables, and in the end their versions.
-    guard: Box<dyn Transaction>,
+    pub(super) guard: Box<dyn Transaction>,
 }
 
 impl<'a> Gates<'a> {
-    fn new(db: &'a Database, guard: Box<dyn Transaction>, tables: BTreeSet<Oid>) -> Gates<'a> {
+    pub(super) fn new(db: &'a Database, guard: Box<dyn Transaction>, tables: BTreeSet<Oid>) -> Gates<'a> {
         let _underway = tables.iter().map(|table| Underway::new(db, Some(*table))).collect();
         Gates { db, tables, _underway, guard }
     }
@@ -166,7 +166,7 @@ impl Drop for Gates<'_> {
 
 impl Online<'_> {
     /// Whoever writes to the tables from now on holds their versions, which are given. Those who had done so before have ended.
-    fn close_gates(&self, tables: &BTreeSet<Oid>) -> Result<Vec<Bytes>, SqlError> {
+    pub(super) fn close_gates(&self, tables: &BTreeSet<Oid>) -> Result<Vec<Bytes>, SqlError> {
         let records = || tables.iter().map(|id| Bytes::copy_from_slice(&key::object(key::RELATIONS, *id)));
         let about = |_: &Snapshot| records().collect::<BTreeSet<Bytes>>();
         let mut close = |run: &mut Run<'_>| {

@@ -32,6 +32,8 @@ use std::sync::Arc;
 pub const CHUNK_BYTES_MAX: usize = 32 << 20;
 /// Where the node's memory is small, a chunk is this part of it, and what is sorted in memory twice as much.
 const CHUNK_MEMORY_PART: usize = 24;
+/// So many of these parts are given to nobody (`server`'s `memory`).
+const UNSHARED_PARTS: usize = 7;
 /// But no smaller than this: the engine makes a file of each.
 const CHUNK_BYTES_MIN: usize = 4 << 20;
 /// What an entry takes in memory beside its key and value, about.
@@ -59,6 +61,8 @@ pub struct Loader {
     /// The chunk that is being written, if that goes on beside.
     written: Option<Written>,
     progress: Option<Arc<IndexProgress>>,
+    /// So much of the disk is left to others.
+    left_bytes: u64,
 }
 
 /// A chunk that is being written.
@@ -112,6 +116,12 @@ fn sort_bytes_max(memory_bytes: Option<usize>) -> usize {
     (2 * chunk_bytes_max(memory_bytes)).min(SORT_BYTES_MAX)
 }
 
+/// How many loads fit the part of a node's memory that is shared out to nobody.
+pub fn loads_max(memory_bytes: usize) -> usize {
+    let of_one = 2 * chunk_bytes_max(Some(memory_bytes)) + sort_bytes_max(Some(memory_bytes));
+    memory_bytes / CHUNK_MEMORY_PART * UNSHARED_PARTS / of_one
+}
+
 /// So much a statement that fills a table holds as writes of its transaction before it looks whether it can load them: see [`super::takeover`].
 pub fn held_bytes_max(memory_bytes: Option<usize>) -> usize {
     2 * chunk_bytes_max(memory_bytes)
@@ -160,6 +170,7 @@ impl Loader {
             announced: false,
             written: None,
             progress: None,
+            left_bytes: 0,
         }
     }
 
@@ -172,6 +183,12 @@ impl Loader {
     /// Says there how much of what was sorted is written.
     pub fn watched(mut self, progress: &Arc<IndexProgress>) -> Loader {
         self.progress = Some(progress.clone());
+        self
+    }
+
+    /// It ends where less than so much of the disk would be left to others, bytes.
+    pub fn leaving(mut self, left_bytes: u64) -> Loader {
+        self.left_bytes = left_bytes;
         self
     }
 
@@ -288,6 +305,11 @@ impl Loader {
     /// Writes rows, in order, when those before are written; it may go on when this returns.
     fn write(&mut self, db: &Database, rows: Vec<(Bytes, Bytes)>) -> Result<(), SqlError> {
         self.wait(db)?;
+        // Whoever is to end has no more than one chunk on its way.
+        self.patience.check(|| db.kv.monotonic_us())?;
+        if self.left_bytes > 0 && !db.kv.has_room_for(self.left_bytes) {
+            return Err(KvError::DiskFull.into());
+        }
         let rows = Arc::new(rows);
         let loading = db.kv.load_aside(&rows, &self.patience);
         self.written = Some(Written { loading, rows });

@@ -12,7 +12,8 @@
 //!
 //! CREATE INDEX alone goes another way, beside writers: [`online`].
 //!
-//! ALTER TABLE that reads all rows, alone, lets their writers wait: [`exclusive`]. A table that is empty is taken over by who fills it: [`takeover`].
+//! ALTER TABLE that reads all rows, alone, lets their writers wait: [`exclusive`]. A table that is empty is taken over by who fills it: [`takeover`]; one
+//! is written anew by a statement that changes more rows than a transaction may hold: [`rewriting`].
 //!
 //! Caveats: inside a block a change that reads a whole table starves under steady writes to it and then fails with 40001; SPLIT AT, RESTART
 //! of a sequence, and the numbers of sequences are not undone by a rollback.
@@ -37,8 +38,10 @@ mod naming;
 mod online;
 mod operator_class;
 mod orphans;
+mod permit;
 mod rename;
 mod retention;
+mod rewriting;
 mod rows;
 mod run;
 mod sequence;
@@ -63,6 +66,7 @@ pub use online::{Making, add_condition_online, adds_condition, create_index_onli
 pub(crate) use operator_class::is_operator_class;
 pub(crate) use orphans::Writers;
 pub use orphans::take_back_orphans;
+pub(crate) use rewriting::{Rewriting, keeps_longer, rewrite_exclusively};
 pub use run::{Done, Run};
 pub(crate) use takeover::{Gate, Refused, Taken, Takeover, may_be_taken};
 pub(crate) use users::{All as UsersFound, Ending, Holds, Users};

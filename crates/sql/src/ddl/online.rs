@@ -212,7 +212,7 @@ impl<'a> Online<'a> {
         self.context.patience()
     }
 
-    fn begin(&self, isolation: Isolation) -> Result<Box<dyn Transaction>, KvError> {
+    pub(super) fn begin(&self, isolation: Isolation) -> Result<Box<dyn Transaction>, KvError> {
         self.db.kv.begin(&BeginOptions { isolation, ..self.options.clone() })
     }
 
@@ -293,15 +293,34 @@ impl<'a> Online<'a> {
         Err(lost("the name of the table"))
     }
 
+    /// The same of the table that has this id, if it is there.
+    pub(super) fn hold_by_id(&mut self, id: Oid) -> Result<Option<Box<dyn Transaction>>, SqlError> {
+        let mut guard = self.begin(Isolation::RepeatableRead)?;
+        guard.lock(&key::guard(id), LockWait::Wait)?;
+        self.table = id;
+        Ok(self.catalog_now()?.table(id).is_some().then_some(guard))
+    }
+
     /// One change of the catalog in a transaction of its own.
     pub(super) fn step<R>(
         &self,
         about: &dyn Fn(&Snapshot) -> BTreeSet<Bytes>,
         make: &mut dyn FnMut(&mut Run<'_>) -> Result<R, SqlError>,
     ) -> Result<(R, Vec<SqlError>), SqlError> {
+        self.step_at(Isolation::Serializable, STEP_ATTEMPTS_MAX, about, make)
+    }
+
+    /// The same at this isolation, tried so often.
+    pub(super) fn step_at<R>(
+        &self,
+        isolation: Isolation,
+        attempts_max: usize,
+        about: &dyn Fn(&Snapshot) -> BTreeSet<Bytes>,
+        make: &mut dyn FnMut(&mut Run<'_>) -> Result<R, SqlError>,
+    ) -> Result<(R, Vec<SqlError>), SqlError> {
         let (kv, patience) = (self.db.kv.as_ref(), self.patience());
         let mut attempt = || {
-            let txn = TxnRef::new(self.begin(Isolation::Serializable)?);
+            let txn = TxnRef::new(self.begin(isolation)?);
             let mut statement = StatementContext::clone(self.context);
             statement.txn = txn.clone();
             let mut run = Run::begin_about(self.db, self.database, Arc::new(statement), &Overlay::default(), about)?;
@@ -320,7 +339,7 @@ impl<'a> Online<'a> {
             result
         };
         let mut result = attempt();
-        for _ in 1..STEP_ATTEMPTS_MAX {
+        for _ in 1..attempts_max {
             match &result {
                 Err(e) if SqlError::retry(e) => result = attempt(),
                 _ => break,

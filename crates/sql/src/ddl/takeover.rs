@@ -323,6 +323,6 @@ impl Takeover<'_> {
 }
 
 /// The same key below another index id.
-fn below(index: Oid, key: &[u8]) -> Bytes {
+pub(super) fn below(index: Oid, key: &[u8]) -> Bytes {
     [&index.to_be_bytes(), &key[PREFIX_BYTES..]].concat().into()
 }

@@ -270,6 +270,15 @@ impl Session {
         }
     }
 
+    /// Before a transaction is dropped in the middle of a COPY: nothing of that is on its way any more when its load is said to have ended, or it would come to lie where it is erased meanwhile, and stay.
+    pub(super) fn leave_load(&mut self) {
+        if let Some(mut copy) = self.copy.take() {
+            self.remember_copy(&copy);
+            copy.load = None;
+            self.copy = Some(copy);
+        }
+    }
+
     fn take_lines(&mut self, copy: &mut CopyIn) -> Result<(), SqlError> {
         loop {
             let before = copy.splitter.rows();

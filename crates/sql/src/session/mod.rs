@@ -35,6 +35,7 @@ mod mentions;
 mod portal;
 mod prepared;
 mod read_out;
+mod rewriting;
 mod run;
 mod schema_change;
 mod scroll;
@@ -191,6 +192,7 @@ pub struct Session {
 impl Drop for Session {
     fn drop(&mut self) {
         stack::roomy(|| {
+            self.leave_load();
             self.drop_active();
             (self.copy, self.rest, self.unnamed) = (None, None, None);
             self.portals = Portals::none_left();

@@ -12,7 +12,7 @@ use crate::plan::parts::is_modifying;
 use crate::syntax::{Command, lock_words};
 use crate::transaction::{Consistency, Isolation};
 use crate::types::Value;
-use crate::{SqlError, SqlState, work};
+use crate::{KvError, SqlError, SqlState, work};
 use clock::Timestamp;
 use sqlparser::ast::{Query, SetExpr, Statement};
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl Session {
         // The next message is sent by who may have seen more: nothing of it was met before (decision 213).
         (self.repeats, self.kept) = (false, None);
         self.ending = None;
-        done
+        done.map_err(|e| self.explained(e, portal, how))
     }
 
     fn run_until_it_works(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
@@ -145,16 +145,27 @@ impl Session {
         let repeatable = matches!(portal.state, PortalState::Ready);
         (self.met_conflict, self.met_ending, self.waited_for_users) = (false, false, 0);
         self.is_half_done = false;
-        for attempt in 1..STATEMENT_ATTEMPTS_MAX {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
             let alone = repeatable && self.active.as_ref().is_none_or(|a| a.statements == 0 && a.savepoints.is_empty());
             let savepoint = self.statement_savepoint(repeatable && !alone);
+            // Beside busy writers it may never come so far as to run out.
+            let worn = attempts == STATEMENT_ATTEMPTS_MAX;
             let e = match self.attempt_confirmed(portal, how, out) {
+                Err(e) if alone && self.is_to_write_anew(&e, portal, how, worn) => match self.write_anew(portal)? {
+                    Some(outcome) => return Ok(outcome),
+                    None => KvError::Restart { reason: "the statement has another plan".into(), key: None }.into(),
+                },
                 Err(e) if SqlError::retry(&e) => e,
                 // A statement that is its whole transaction has nothing to lose by it, either: it gives up its locks, and takes them again.
                 Err(e) if alone && self.is_lone_deadlock(&e, portal, how) => e,
                 other => return other,
             };
-            let keeps = SqlError::retry(&e) && !attempt.is_multiple_of(KEPT_ATTEMPTS);
+            if attempts == STATEMENT_ATTEMPTS_MAX {
+                return Err(e);
+            }
+            let keeps = SqlError::retry(&e) && !attempts.is_multiple_of(KEPT_ATTEMPTS);
             // With a commit that failed all has gone that came before it in its transaction: whoever gave it as a whole repeats it as a whole.
             let goes_on = savepoint.is_some() && self.active.is_some();
             let is_final = self.is_half_done || self.backend.effects.is_final();
@@ -181,7 +192,6 @@ impl Session {
                 None => self.restart(),
             }
         }
-        self.attempt_confirmed(portal, how, out)
     }
 
     /// Whether a statement that is its whole transaction, and writes, was refused to break a deadlock.

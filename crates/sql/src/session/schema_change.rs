@@ -202,7 +202,7 @@ impl Session {
     }
 
     /// How the transactions of a change begin that takes several. They see what others did meanwhile, so nothing is kept of what the statement knew of uncertainty.
-    fn options_of_steps(&self) -> BeginOptions {
+    pub(super) fn options_of_steps(&self) -> BeginOptions {
         BeginOptions { kept: None, ..self.begin_options(None) }
     }
 

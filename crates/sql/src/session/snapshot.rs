@@ -18,10 +18,14 @@ pub(super) fn too_old() -> SqlError {
 }
 
 impl Session {
-    /// Whether a statement may go on waiting until its client reads, to be asked now and then while it does: not once the snapshot that it holds is too old.
+    /// Whether a statement may go on waiting until its client reads, to be asked now and then while it does: not once the snapshot that it holds is too old, nor once another session has ended this one.
     pub fn may_wait_for_client(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let (db, backend, limit_ms) = (self.db.clone(), self.backend.clone(), self.snapshot_age_ms_max.clone());
+        let interrupt = self.interrupt.clone();
         move || {
+            if interrupt.is_ended() {
+                return false;
+            }
             let limit_us = limit_ms.load(Relaxed).saturating_mul(1000);
             let age_us = |(_, taken_us)| db.kv.monotonic_us().saturating_sub(taken_us).max(0).unsigned_abs();
             limit_us == 0 || backend.snapshot().is_none_or(|snapshot| age_us(snapshot) < limit_us)
@@ -51,10 +55,7 @@ impl Session {
         let old = self.snapshot_left_ms() == Some(0);
         if old {
             // What a COPY has loaded goes with it; the COPY itself ends at its next message.
-            if let Some(copy) = self.copy.take() {
-                self.remember_copy(&copy);
-                self.copy = Some(copy);
-            }
+            self.leave_load();
             self.drop_active();
             self.block = Block::Failed;
             self.too_old = true;

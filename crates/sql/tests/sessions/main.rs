@@ -53,7 +53,10 @@ mod newcomers;
 mod online;
 mod orphans;
 mod partial_keys;
+mod permits;
 mod pipelines;
+mod repeated_rewrites;
+mod rewritten;
 mod runtime_filters;
 mod skewed;
 mod taken_over;
@@ -64,6 +67,7 @@ mod waits;
 mod watched;
 mod ways;
 mod wide;
+mod withdrawn;
 
 use conflicting::{Conflicting, ConflictingTxn, Conflicts, conflicting};
 use sql::catalog::oid::BLOCK;
@@ -532,6 +536,24 @@ fn a_rolled_back_load_leaves_nothing() {
     let e = a.copy_fail("changed my mind");
     assert_eq!(e.state.as_str(), "57014");
     run(&mut a, "ROLLBACK");
+    while db.drain_garbage(&Interrupt::default()).expect("drain") {}
+    assert!(kv.live_keys() < 20, "{}", kv.live_keys());
+}
+
+/// Its client is gone, without a word.
+#[test]
+fn a_session_that_is_dropped_in_the_middle_of_its_load_leaves_nothing() {
+    let kv = MemoryKv::new();
+    let options = DatabaseOptions { memory_bytes: Some(64 << 20), ..DatabaseOptions::default() };
+    let db = Database::open(Arc::new(kv.clone()), options).expect("open");
+    let mut a = session(&db);
+    run(&mut a, "BEGIN; CREATE TABLE t (a int)");
+    a.simple_query("COPY t FROM STDIN", &mut Rows::default()).expect("copy");
+    for i in 0..40_000 {
+        a.copy_data(format!("{i}\n").as_bytes()).expect("row");
+    }
+    assert!(kv.live_keys() > 20_000, "it has loaded some: {}", kv.live_keys());
+    drop(a);
     while db.drain_garbage(&Interrupt::default()).expect("drain") {}
     assert!(kv.live_keys() < 20, "{}", kv.live_keys());
 }

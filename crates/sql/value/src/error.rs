@@ -207,6 +207,40 @@ impl<T> Attempt<T> for Result<T, SqlError> {
     }
 }
 
+/// What did not fit, and what there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    /// What the transaction would hold to be written, or its statement to write it, bytes: not what it holds besides (hashes, sorts).
+    pub bytes: usize,
+    /// What there is for all sessions together where nothing else needs it, or for one transaction, bytes: a constant, whatever is left of it now.
+    pub share: usize,
+    /// What others hold of that now, bytes.
+    pub others: usize,
+    /// Where that refused it: what the statement itself may hold, bytes.
+    pub own_limit: Option<usize>,
+}
+
+/// Of what there is for all, who is alone gets three quarters; of these, rows that its statement has found may be two, and do not count here.
+const MOST_PART: usize = 4;
+/// Where the node itself holds so much that little is left for statements, who is alone gets about a seventh of that.
+const LEAST_PART: usize = 8;
+
+impl Exceeded {
+    /// Whether it is for the transaction itself, which held about what one may hold, or what little the node has left for statements: not for others, who hold the rest.
+    pub fn by_itself(self) -> bool {
+        // A statement has half of what there is for all, or less where there is much.
+        let share = self.own_limit.map_or(self.share, |limit| self.share.min(limit.saturating_mul(2)));
+        let is_alone = self.own_limit.is_none() && self.others < self.bytes;
+        self.bytes >= share / if is_alone { LEAST_PART } else { MOST_PART }
+    }
+
+    /// Whether it held three quarters of what one may hold who is alone: what has come so far would hardly have fitted.
+    pub fn nearly_all(self) -> bool {
+        let of_one = self.share - self.share / MOST_PART;
+        self.bytes >= of_one - of_one / MOST_PART
+    }
+}
+
 /// The parts of a [`SqlError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -232,6 +266,8 @@ pub struct Report {
     pub key: Option<Bytes>,
     /// The sessions that wait for each other, in a deadlock, and for what: the session tells them by their processes.
     pub circle: Vec<RowWaiter>,
+    /// What a statement writes, or keeps to write it, does not fit what its transaction may hold: the states of that (53200, 54000) have other reasons, too.
+    pub exceeds_writes: Option<Exceeded>,
 }
 
 impl SqlError {
@@ -256,6 +292,7 @@ impl SqlError {
             routine: None,
             key: None,
             circle: Vec::new(),
+            exceeds_writes: None,
         }))
     }
     /// 0A000 with a remedy.
@@ -351,12 +388,15 @@ impl From<KvError> for SqlError {
             KvError::DiskFull => err.hint(
                 "Delete rows, some thousands at a time, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
             ),
-            KvError::TooLarge { what: "the transaction", .. } => err.hint("Write fewer rows in one transaction."),
+            KvError::TooLarge { what: "the transaction", bytes, limit } => err
+                .hint("Write fewer rows in one transaction.")
+                .with(|e| e.exceeds_writes = Some(Exceeded { bytes, share: limit, others: 0, own_limit: None })),
             KvError::Crowded(_) => err.hint(
                 "Write fewer rows in one transaction, run it again once other large ones have committed, or start all nodes with more --memory.",
             ),
-            KvError::OutOfMemory { .. } => {
-                err.hint("Write fewer rows in one transaction, or start the node with more --memory.")
+            KvError::OutOfMemory { bytes, share, others, .. } => {
+                let hint = "Write fewer rows in one transaction, or start the node with more --memory.";
+                err.hint(hint).with(|e| e.exceeds_writes = Some(Exceeded { bytes, share, others, own_limit: None }))
             }
             _ => err,
         }
@@ -366,6 +406,25 @@ impl From<KvError> for SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A quarter of what there is for all, an eighth where others hold less; of what one statement may hold half, where that is less.
+    #[test]
+    fn who_held_about_what_one_may_is_too_large_by_itself() {
+        for (bytes, others, own_limit, by_itself) in [
+            (249, 249, None, false),
+            (250, 750, None, true),
+            (249, 248, None, true),
+            (125, 0, None, true),
+            (124, 0, None, false),
+            (249, 0, Some(500), false),
+            (250, 0, Some(500), true),
+            (100, 0, Some(200), true),
+            (99, 0, Some(200), false),
+        ] {
+            let exceeded = Exceeded { bytes, share: 1000, others, own_limit };
+            assert_eq!(exceeded.by_itself(), by_itself, "{exceeded:?}");
+        }
+    }
 
     #[test]
     fn only_damage_is_of_the_moment_among_internal_errors() {

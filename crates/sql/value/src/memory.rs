@@ -13,6 +13,7 @@
 //! Invariant: the pool has given a budget at least what that holds beyond its own bytes, but for what it took anyway, and gets everything back
 //! when the budget goes.
 
+use crate::error::Exceeded;
 use crate::{SqlError, SqlState};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub fn held_much() -> bool {
 #[derive(Debug)]
 pub struct MemoryPool {
     used_bytes: AtomicUsize,
+    /// What it has where nothing else needs it.
+    share_bytes: usize,
     limit_bytes: AtomicUsize,
     /// Budgets that have something of it.
     holders: AtomicUsize,
@@ -53,6 +56,7 @@ impl Default for MemoryPool {
     fn default() -> Self {
         MemoryPool {
             used_bytes: AtomicUsize::new(0),
+            share_bytes: usize::MAX,
             limit_bytes: AtomicUsize::new(usize::MAX),
             holders: AtomicUsize::new(0),
         }
@@ -62,7 +66,12 @@ impl Default for MemoryPool {
 impl MemoryPool {
     /// One of so many bytes.
     pub fn new(limit_bytes: usize) -> Arc<MemoryPool> {
-        Arc::new(MemoryPool { limit_bytes: AtomicUsize::new(limit_bytes), ..MemoryPool::default() })
+        let share_bytes = limit_bytes;
+        Arc::new(MemoryPool { share_bytes, limit_bytes: AtomicUsize::new(limit_bytes), ..MemoryPool::default() })
+    }
+    /// What it was made with, whatever is left of that now ([`MemoryPool::set_limit_bytes`]).
+    pub fn share_bytes(&self) -> usize {
+        self.share_bytes
     }
     /// The greatest number of bytes.
     pub fn limit_bytes(&self) -> usize {
@@ -103,6 +112,8 @@ impl MemoryPool {
 #[derive(Debug)]
 pub struct MemoryBudget {
     used_bytes: AtomicUsize,
+    /// Of these, what is kept to be written.
+    to_write_bytes: AtomicUsize,
     limit_bytes: usize,
     pool: Arc<MemoryPool>,
     /// Taken from the pool.
@@ -121,9 +132,19 @@ impl MemoryBudget {
     }
     /// A budget of `limit_bytes` from a pool.
     pub fn of(pool: Arc<MemoryPool>, limit_bytes: usize) -> Self {
-        let (used_bytes, reserved_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let (own_bytes, chunk_bytes) = (OWN_BYTES, CHUNK_BYTES);
-        MemoryBudget { used_bytes, limit_bytes, pool, reserved_bytes, own_bytes, chunk_bytes, is_holder: true }
+        let (used_bytes, to_write_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (reserved_bytes, own_bytes, chunk_bytes) = (AtomicUsize::new(0), OWN_BYTES, CHUNK_BYTES);
+        let is_holder = true;
+        MemoryBudget {
+            used_bytes,
+            to_write_bytes,
+            limit_bytes,
+            pool,
+            reserved_bytes,
+            own_bytes,
+            chunk_bytes,
+            is_holder,
+        }
     }
     /// Another one from the same pool, which nothing else bounds, and which lessens what others may have by no more than it holds.
     pub fn beside(&self) -> MemoryBudget {
@@ -157,6 +178,33 @@ impl MemoryBudget {
         };
         self.used_bytes.fetch_sub(bytes, Relaxed);
         Err(refused)
+    }
+    /// Takes bytes of what is kept to be written.
+    ///
+    /// # Errors
+    /// As [`MemoryBudget::take`]; it says that what the statement writes does not fit.
+    pub fn take_to_write(&self, bytes: usize) -> Result<(), SqlError> {
+        match self.take(bytes) {
+            Ok(()) => {
+                self.to_write_bytes.fetch_add(bytes, Relaxed);
+                Ok(())
+            }
+            Err(e) => Err(e.with(|e| e.exceeds_writes = Some(self.exceeded(bytes)))),
+        }
+    }
+    /// So much of what is held is not kept to be written any more. It is still to be given back.
+    pub fn is_written(&self, bytes: usize) {
+        self.to_write_bytes.fetch_sub(bytes, Relaxed);
+    }
+    /// What so many bytes more do not fit.
+    fn exceeded(&self, more_bytes: usize) -> Exceeded {
+        let is_own = self.used_bytes.load(Relaxed).saturating_add(more_bytes) > self.limit_bytes;
+        Exceeded {
+            bytes: self.to_write_bytes.load(Relaxed).saturating_add(more_bytes),
+            share: self.pool.share_bytes(),
+            others: self.pool.used_bytes().saturating_sub(self.reserved_bytes.load(Relaxed)),
+            own_limit: is_own.then_some(self.limit_bytes),
+        }
     }
     /// Takes bytes of what can be written out instead: what can not finds [`UNSPILLED_PART`] of the limit left. Whether they were there.
     #[inline]
@@ -307,6 +355,27 @@ mod tests {
         other.give(2 << 20);
         drop((one, other));
         assert_eq!(pool.used_bytes(), 0);
+    }
+
+    /// Not what is held besides, nor what others have left of the pool.
+    #[test]
+    fn what_is_kept_to_be_written_is_compared_with_the_share() {
+        let pool = MemoryPool::new(8 << 20);
+        let budget = MemoryBudget::of(pool.clone(), 1 << 30);
+        budget.take(4 << 20).unwrap();
+        budget.take_to_write(1 << 20).unwrap();
+        let other = MemoryBudget::of(pool.clone(), 1 << 30);
+        other.take(2 << 20).unwrap();
+        pool.set_limit_bytes(2 << 20);
+        let exceeded = |bytes| budget.take_to_write(bytes).unwrap_err().exceeds_writes.unwrap();
+        let others = pool.used_bytes() - budget.reserved_bytes.load(Relaxed);
+        assert!(others > 1 << 20, "{others}");
+        assert_eq!(exceeded(3 << 20), Exceeded { bytes: 4 << 20, share: 8 << 20, others, own_limit: None });
+        assert!(exceeded(2 << 20).by_itself() && !exceeded(512 << 10).by_itself());
+        budget.is_written(1 << 20);
+        assert_eq!(exceeded(3 << 20).bytes, 3 << 20);
+        let small = MemoryBudget::of(pool, 1 << 20);
+        assert_eq!(small.take_to_write(2 << 20).unwrap_err().exceeds_writes.unwrap().own_limit, Some(1 << 20));
     }
 
     #[test]

@@ -290,8 +290,12 @@ pub enum KvError {
     OutOfMemory {
         /// What this transaction's writes take.
         bytes: usize,
-        /// What there is for all.
+        /// What there is for all now.
         limit: usize,
+        /// What there is for all where nothing else needs it.
+        share: usize,
+        /// What others hold of it.
+        others: usize,
     },
     /// 0A000: a later version of the cluster brings it.
     #[error("{0}")]
@@ -485,12 +489,18 @@ pub trait Kv: Send + Sync + 'static {
     fn load_aside(&self, rows: &Arc<Vec<(Bytes, Bytes)>>, patience: &Patience) -> Loading {
         Loading::ended(self.load(rows, patience))
     }
-    /// Erases all keys that begin with these bytes, once no snapshot can be read any more that is older than the present value of `witness`.
+    /// Whether the disk takes so many bytes more and has as much left as ordinary writes need. Unless overridden it has no bound.
+    fn has_room_for(&self, bytes: u64) -> bool {
+        let _ = bytes;
+        true
+    }
+    /// Erases all keys that begin with these bytes, once no snapshot can be read any more that is older than the present value of `witness`;
+    /// without one at once: no snapshot has a use for them.
     /// No newer one has a use for them, and nobody writes them. `None`: not possible here, delete them.
     ///
     /// # Errors
     /// Those of the disk.
-    fn erase(&self, prefix: [u8; 4], witness: &[u8]) -> Result<Option<Erased>, KvError> {
+    fn erase(&self, prefix: [u8; 4], witness: Option<&[u8]>) -> Result<Option<Erased>, KvError> {
         let _ = (prefix, witness);
         Ok(None)
     }

@@ -20,6 +20,7 @@ use crate::keys::Present;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use clock::Timestamp;
+use std::cell::Cell;
 
 /// What an entry takes beside key and value, about.
 const ENTRY_BYTES: usize = 16;
@@ -28,6 +29,17 @@ const ENTRY_BYTES: usize = 16;
 /// many bytes.
 const TOGETHER_ROWS: usize = 256;
 const TOGETHER_BYTES: usize = 256 << 10;
+
+/// What a call of [`Versions::load_while`] came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// All is there.
+    All,
+    /// The engine has to merge first; nothing was written, call again later.
+    NotYet,
+    /// It was not to go on: the first rows are there, or none, and nobody needs them.
+    Part,
+}
 
 /// Rows, a few at a time whose entries stand together.
 fn some(mut rows: &[(Bytes, Bytes)]) -> impl Iterator<Item = &[(Bytes, Bytes)]> {
@@ -72,15 +84,31 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says.
     pub fn load(&self, ts: Timestamp, rows: &[(Bytes, Bytes)]) -> Result<bool, StoreError> {
+        Ok(self.load_while(ts, rows, &|| true)? == Loaded::All)
+    }
+
+    /// The same, for as long as the caller `goes_on`, who is asked before each few of them: a chunk of large files takes long on a slow disk.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn load_while(
+        &self,
+        ts: Timestamp,
+        rows: &[(Bytes, Bytes)],
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Loaded, StoreError> {
         if rows.is_empty() {
-            return Ok(true);
+            return Ok(Loaded::All);
         }
         debug_assert!(rows.is_sorted_by(|(a, _), (b, _)| a < b), "rows come in order");
         // Nobody reads bounds from the engine while the rows arrive: they would be too narrow.
         let _writer = self.writer.lock();
         self.engine.merge();
         if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
-            return Ok(false);
+            return Ok(Loaded::NotYet);
+        }
+        if !goes_on() {
+            return Ok(Loaded::Part);
         }
         let parts = rows.chunk_by(|(a, _), (b, _)| prefix_of(a) == prefix_of(b));
         let ends = parts.filter_map(|part| {
@@ -95,11 +123,16 @@ impl<E: Engine> Versions<E> {
         // Who asks what changed before it has to look in the engine.
         self.layers.write().recent.pass(ts);
         let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len() + ENTRY_BYTES).sum();
-        let mut changes = some(rows).flat_map(|rows| together(ts, rows));
+        let is_cut = Cell::new(false);
+        let wanted = |(at, _): &(usize, &[_])| {
+            is_cut.set(*at > 0 && !goes_on());
+            !is_cut.get()
+        };
+        let mut changes = some(rows).enumerate().take_while(wanted).flat_map(|(_, rows)| together(ts, rows));
         self.engine.ingest(Tree::Present, bytes, &mut changes)?;
         self.engine.sync()?;
         let mut loaded = self.loaded.lock();
         spans.iter().for_each(|(least, greatest)| loaded.add(least, greatest, bytes / rows.len()));
-        Ok(true)
+        Ok(if is_cut.get() { Loaded::Part } else { Loaded::All })
     }
 }

@@ -128,10 +128,10 @@ impl Insert {
         Ok((count, returned))
     }
 
-    /// The query whose rows may be loaded, and the row made from each of them.
-    pub fn filling(&self) -> Option<(&dyn Plan, &[Option<Expr>])> {
+    /// The query, and the row made from each of its rows, if neither other tables' rows nor the client have to do with what is inserted.
+    pub(super) fn adds(&self) -> Option<(&dyn Plan, &[Option<Expr>])> {
         match &self.source {
-            Source::Plan { plan, columns, materialise: false }
+            Source::Plan { plan, columns, .. }
                 if self.conflict.is_none()
                     && self.returning.is_none()
                     && self.target.access.table.foreign_keys.is_empty()
@@ -143,25 +143,18 @@ impl Insert {
         }
     }
 
+    /// The same, if its rows may be loaded into the table as it is, once that is fresh: it reads nothing of it.
+    pub fn filling(&self) -> Option<(&dyn Plan, &[Option<Expr>])> {
+        self.adds().filter(|_| matches!(self.source, Source::Plan { materialise: false, .. }))
+    }
+
     /// Runs it, into a fresh table by a load of all its indexes: the number of rows.
     pub fn load(&self, context: &Arc<StatementContext>, load: &mut dyn Load) -> Result<u64, SqlError> {
         let Some((plan, columns)) = self.filling() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "an INSERT that is not to be loaded"));
         };
         let mut into = BulkInsert { target: self.target.clone(), columns: columns.to_vec(), gaps: true };
-        let mut source = match plan.execute(context)? {
-            Execution::Rows(source) => source,
-            Execution::Done { rows, .. } => return into.load(context, rows, load),
-        };
-        let mut count = 0;
-        loop {
-            let rows = source.next(SOURCE_ROWS)?;
-            if rows.is_empty() {
-                return Ok(count);
-            }
-            context.check()?;
-            count += into.load(context, rows, load)?;
-        }
+        into.load_all(context, plan, load)
     }
 }
 
@@ -196,7 +189,7 @@ impl Run<'_> {
             }
             for row in made {
                 let row = row?;
-                reserved.take(row_bytes(&row))?;
+                reserved.take_to_write(row_bytes(&row))?;
                 held.push(row);
             }
         }
@@ -574,6 +567,28 @@ impl RowInserter for BulkInsert {
 }
 
 impl BulkInsert {
+    /// As [`RowInserter::load`], all rows of a query.
+    pub(super) fn load_all(
+        &mut self,
+        context: &Arc<StatementContext>,
+        plan: &dyn Plan,
+        load: &mut dyn Load,
+    ) -> Result<u64, SqlError> {
+        let mut source = match plan.execute(context)? {
+            Execution::Rows(source) => source,
+            Execution::Done { rows, .. } => return self.load(context, rows, load),
+        };
+        let mut count = 0;
+        loop {
+            let rows = source.next(SOURCE_ROWS)?;
+            if rows.is_empty() {
+                return Ok(count);
+            }
+            context.check()?;
+            count += self.load(context, rows, load)?;
+        }
+    }
+
     /// Rows with their bytes, as they are to be written.
     fn images(
         &self,

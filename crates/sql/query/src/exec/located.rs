@@ -56,7 +56,7 @@ pub(super) fn lock(
             return Ok(());
         }
         if let Some(stored) = context.reads().with(|txn| txn.get(&key))? {
-            reserved.take(2 * key.len() + stored.len() + row_bytes(&values))?;
+            reserved.take_to_write(2 * key.len() + stored.len() + row_bytes(&values))?;
             located.push(Located { key, stored, values, held: LockMode::KeyShare });
         }
         Ok(())
@@ -96,7 +96,7 @@ pub(super) fn lock(
     let mut again = BTreeMap::new();
     rows(plan, context, |key, values| {
         if changed.contains(&key) && !again.contains_key(&key) {
-            reserved.take(key.len() + row_bytes(&values))?;
+            reserved.take_to_write(key.len() + row_bytes(&values))?;
             again.insert(key, values);
         }
         Ok(())
@@ -112,7 +112,7 @@ pub(super) fn lock(
 }
 
 /// Gives each row of the query as the key of the row that it is about and the values behind it.
-fn rows(
+pub(super) fn rows(
     plan: &dyn Plan,
     context: &Arc<StatementContext>,
     mut f: impl FnMut(Bytes, Row) -> Result<(), SqlError>,

@@ -23,6 +23,7 @@ pub mod modify;
 pub mod parts;
 pub mod path;
 pub mod references;
+pub mod rewrite;
 pub mod row;
 mod sample;
 pub mod scan;

@@ -218,7 +218,7 @@ impl Run<'_> {
                 continue;
             }
             let row = cursor.row().to_vec();
-            reserved.take(row_bytes(&row) + key.len() + stored.len())?;
+            reserved.take_to_write(row_bytes(&row) + key.len() + stored.len())?;
             found.push(Found { key, stored, row });
         }
         let far = ahead::is_far(&self.context.txn);

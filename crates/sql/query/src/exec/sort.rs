@@ -25,12 +25,14 @@ pub struct SortKey {
 pub struct Reserved {
     budget: Arc<MemoryBudget>,
     bytes: usize,
+    /// Of these, what is kept to be written.
+    to_write_bytes: usize,
 }
 
 impl Reserved {
     /// Nothing yet.
     pub fn new(budget: &Arc<MemoryBudget>) -> Self {
-        Reserved { budget: budget.clone(), bytes: 0 }
+        Reserved { budget: budget.clone(), bytes: 0, to_write_bytes: 0 }
     }
     /// Takes more.
     ///
@@ -39,6 +41,16 @@ impl Reserved {
     pub fn take(&mut self, bytes: usize) -> Result<(), SqlError> {
         self.budget.take(bytes)?;
         self.bytes += bytes;
+        Ok(())
+    }
+    /// Takes more of what is kept to be written: where there is no room for it, what the statement writes does not fit.
+    ///
+    /// # Errors
+    /// 53200 beyond the budget.
+    pub fn take_to_write(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.budget.take_to_write(bytes)?;
+        self.bytes += bytes;
+        self.to_write_bytes += bytes;
         Ok(())
     }
     /// Takes more of what can be written out instead; whether it was there: see [`MemoryBudget::take_spare`].
@@ -63,11 +75,15 @@ impl Reserved {
         let spare = self.bytes.saturating_sub(bytes);
         self.budget.give(spare);
         self.bytes -= spare;
+        let written = self.to_write_bytes.saturating_sub(self.bytes);
+        self.budget.is_written(written);
+        self.to_write_bytes -= written;
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
+        self.budget.is_written(self.to_write_bytes);
         self.budget.give(self.bytes);
     }
 }

@@ -179,6 +179,11 @@ impl Target {
         self.inbound.iter().flat_map(|inbound| &inbound.slots).any(|&slot| touch.changed[slot])
     }
 
+    /// Whether an UPDATE sets a column by which a row points at others.
+    pub(super) fn points_by(&self, touch: &Touch) -> bool {
+        self.outbound.iter().flat_map(|outbound| &outbound.slots).any(|&slot| touch.changed[slot])
+    }
+
     /// 23505 for a unique key that is taken.
     pub fn unique_violation(&self, index: usize, row: &[Value], settings: &EvalSettings) -> SqlError {
         unique_violation(&self.access, index, row, settings)

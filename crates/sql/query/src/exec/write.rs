@@ -46,7 +46,11 @@ impl RowImage {
 
     /// As [`RowImage::new`], of a row whose bytes are there: only what keys depend on need be decoded.
     pub fn with(access: &TableAccess, row: &[Value], row_id: u64, value: Bytes) -> Result<Self, SqlError> {
-        let key = access.row_key(row, row_id)?;
+        Self::at(access, row, access.row_key(row, row_id)?, value)
+    }
+
+    /// As [`RowImage::with`], of a row whose key is known.
+    pub(super) fn at(access: &TableAccess, row: &[Value], key: Bytes, value: Bytes) -> Result<Self, SqlError> {
         let entries = access.indexes.iter().map(|index| index.entry(row, &key)).collect::<Result<_, SqlError>>()?;
         let building = match &access.building {
             Some(building) => building.written().entry(row, &key)?,

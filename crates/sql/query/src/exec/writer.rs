@@ -130,7 +130,7 @@ impl<'a> Writer<'a> {
             let Entry::Vacant(entry) = self.parents.entry((key, outbound.id)) else { continue };
             let mut kept = vec![Value::Null; row.len()];
             outbound.slots.iter().for_each(|&slot| kept[slot] = row[slot].clone());
-            self.reserved.take(entry.key().0.len() + row_bytes(&kept) + size_of::<Reference>())?;
+            self.reserved.take_to_write(entry.key().0.len() + row_bytes(&kept) + size_of::<Reference>())?;
             entry.insert(Reference { target: target.clone(), key: i, row: kept });
         }
         Ok(())
@@ -402,7 +402,7 @@ impl<'a> Writer<'a> {
     }
 
     fn keep_gone(&mut self, target: &Arc<Target>, key: usize, values: Row) -> Result<(), SqlError> {
-        self.reserved.take(row_bytes(&values) + size_of::<Gone>())?;
+        self.reserved.take_to_write(row_bytes(&values) + size_of::<Gone>())?;
         self.gone.push(Gone { target: target.clone(), key, values });
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::select::{keep_names, returned};
 use super::shape;
 use super::subquery::Subqueries;
 use super::watch::Watch;
-use super::{Execution, Filling, Plan, PlanContext};
+use super::{Execution, Filling, Plan, PlanContext, Rewriting};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
 use crate::exec::insert::{BulkInsert, Conflict, ConflictUpdate, Insert, Source};
@@ -83,6 +83,24 @@ impl Plan for InsertPlan {
     }
     fn filling(&self) -> Option<&dyn Filling> {
         self.insert.filling().is_some().then_some(self)
+    }
+    fn rewriting(&self) -> Option<&dyn Rewriting> {
+        self.insert.rewrites().then_some(self)
+    }
+}
+
+impl Rewriting for InsertPlan {
+    fn table(&self) -> &Table {
+        &self.insert.target.access.table
+    }
+    fn rewrite(
+        &self,
+        context: &Arc<StatementContext>,
+        new: &Arc<Target>,
+        load: &mut dyn Load,
+    ) -> Result<String, SqlError> {
+        let count = self.insert.rewrite(&self.subqueries.evaluate(context)?, new, load)?;
+        Ok(format!("INSERT 0 {count}"))
     }
 }
 

@@ -40,6 +40,7 @@ pub use tuned::tuned;
 use crate::catalog::{Relation, Table};
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::exec::load::{Duplicate, Load};
+use crate::exec::target::Target;
 use crate::explain::Operator;
 use crate::output::Field;
 use crate::pg_catalog::names;
@@ -310,6 +311,10 @@ pub trait Plan: Send + Sync {
     fn watches(&self) -> Vec<watch::Watch> {
         Vec::new()
     }
+    /// An UPDATE, a DELETE or an INSERT of a query's rows that may be run by writing its table anew: no other table's rows have to do with it.
+    fn rewriting(&self) -> Option<&dyn Rewriting> {
+        None
+    }
     /// An INSERT of a query's rows which may go into its table by a load, if that is fresh: it reads nothing of the table, keeps none of the rows, and refers to none of another.
     fn filling(&self) -> Option<&dyn Filling> {
         None
@@ -327,6 +332,26 @@ pub trait Filling {
     fn load(&self, context: &Arc<StatementContext>, load: &mut dyn Load) -> Result<u64, SqlError>;
     /// The error of a unique key that shows only at the end of a load to be there twice.
     fn twice(&self, context: &Arc<StatementContext>, found: &Duplicate<'_>) -> SqlError;
+}
+
+/// See [`Plan::rewriting`].
+pub trait Rewriting {
+    /// What it writes.
+    fn table(&self) -> &Table;
+    /// Whether less is there afterwards, however many rows it means.
+    fn only_deletes(&self) -> bool {
+        false
+    }
+    /// Runs it: all rows, as they are afterwards, go to a load of all indexes of `new`, which is the table with other index ids. Gives its tag.
+    ///
+    /// # Errors
+    /// As for the statement.
+    fn rewrite(
+        &self,
+        context: &Arc<StatementContext>,
+        new: &Arc<Target>,
+        load: &mut dyn Load,
+    ) -> Result<String, SqlError>;
 }
 
 /// What an execution gives.

@@ -16,10 +16,11 @@ use super::shape;
 use super::subquery::Subqueries;
 use super::tree;
 use super::watch::Watch;
-use super::{Execution, Plan, PlanContext};
+use super::{Execution, Plan, PlanContext, Rewriting};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
 use crate::exec::cursor::Level;
+use crate::exec::load::Load;
 use crate::exec::modify::{Action, Find, Modify};
 use crate::exec::target::Target;
 use crate::explain::Operator;
@@ -59,8 +60,7 @@ impl Plan for ModifyPlan {
     fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
         let context = self.subqueries.evaluate(context)?;
         let (count, rows) = self.modify.run(&context)?;
-        let verb = if matches!(self.modify.action, Action::Delete) { "DELETE" } else { "UPDATE" };
-        Ok(Execution::Done { tag: format!("{verb} {count}"), rows })
+        Ok(Execution::Done { tag: self.tag(count), rows })
     }
     fn explain(&self) -> Operator {
         self.subqueries.explain(explain::modify(&self.modify))
@@ -73,6 +73,33 @@ impl Plan for ModifyPlan {
     }
     fn watches(&self) -> Vec<Watch> {
         self.watches.clone()
+    }
+    fn rewriting(&self) -> Option<&dyn Rewriting> {
+        self.modify.rewrites().then_some(self)
+    }
+}
+
+impl Rewriting for ModifyPlan {
+    fn table(&self) -> &Table {
+        &self.modify.target.access.table
+    }
+    fn only_deletes(&self) -> bool {
+        matches!(self.modify.action, Action::Delete)
+    }
+    fn rewrite(
+        &self,
+        context: &Arc<StatementContext>,
+        new: &Arc<Target>,
+        load: &mut dyn Load,
+    ) -> Result<String, SqlError> {
+        self.modify.rewrite(&self.subqueries.evaluate(context)?, new, load).map(|count| self.tag(count))
+    }
+}
+
+impl ModifyPlan {
+    fn tag(&self, count: u64) -> String {
+        let verb = if matches!(self.modify.action, Action::Delete) { "DELETE" } else { "UPDATE" };
+        format!("{verb} {count}")
     }
 }
 

@@ -8,7 +8,7 @@
 //! `plan_cache_mode` says whether that is so (`auto`), or always (`force_custom_plan`), or never.
 
 use super::watch::{ROWS_MIN, Watch};
-use super::{Execution, Filling, Plan, PlanContext};
+use super::{Execution, Filling, Plan, PlanContext, Rewriting};
 use crate::context::StatementContext;
 use crate::explain::Operator;
 use crate::output::Field;
@@ -217,6 +217,9 @@ impl Plan for Tuned {
     }
     fn reads_nothing(&self) -> bool {
         self.generic.reads_nothing()
+    }
+    fn rewriting(&self) -> Option<&dyn Rewriting> {
+        self.generic.rewriting()
     }
     fn filling(&self) -> Option<&dyn Filling> {
         self.generic.filling()

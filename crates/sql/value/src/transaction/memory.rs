@@ -10,6 +10,7 @@
 //!
 //! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
 
+mod bounded;
 mod circles;
 mod reads;
 
@@ -56,6 +57,10 @@ struct State {
     heedless: bool,
     /// See [`MemoryKv::unguarded`].
     unguarded: bool,
+    /// See [`MemoryKv::within`].
+    writes_max: Option<usize>,
+    /// See [`MemoryKv::with_room_for`].
+    room_bytes: Option<u64>,
     /// When a key was referred to last: by a commit that relied on its being present.
     referred: BTreeMap<Bytes, Timestamp>,
 }
@@ -166,10 +171,6 @@ impl MemoryKv {
         self.0.state.lock().locks.clear();
         self.0.released.notify_all();
     }
-    /// Number of keys that have a value now.
-    pub fn live_keys(&self) -> usize {
-        self.0.state.lock().rows.values().filter(|v| v.last().is_some_and(|(_, value)| value.is_some())).count()
-    }
 }
 
 impl Kv for MemoryKv {
@@ -236,6 +237,10 @@ impl Kv for MemoryKv {
             state.rows.entry(key.clone()).or_default().push((at, Some(value.clone())));
         }
         Ok(true)
+    }
+
+    fn has_room_for(&self, bytes: u64) -> bool {
+        self.0.state.lock().room_bytes.is_none_or(|room| bytes <= room)
     }
 
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
@@ -414,6 +419,7 @@ impl MemoryTransaction {
         if self.read_only {
             return Err(KvError::ReadOnly);
         }
+        self.refuse_more()?;
         let before = self.writes.insert(key.clone(), value);
         self.undo.push((key, before));
         Ok(())
