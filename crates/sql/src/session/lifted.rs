@@ -76,7 +76,5 @@ fn may_be_of_now(text: &str, ty: &SqlType) -> bool {
     };
     let says = |word: &&str| text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()));
     // The zone of a time of day that names none is that of the day.
-    ty.is_time()
-        && (matches!(ty, SqlType::Timetz(..))
-            || ["now", "today", "tomorrow", "yesterday"].iter().any(|word| says(&word)))
+    ty.is_time() && (matches!(ty, SqlType::Timetz(..)) || ["now", "today", "tomorrow", "yesterday"].iter().any(says))
 }
