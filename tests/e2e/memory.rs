@@ -3,6 +3,7 @@
 use crate::bad_protocol::{message, startup};
 use crate::node::{Node, Scratch, bytes_of, repeat_with, state, until};
 use std::io::Write;
+use std::net::TcpStream;
 
 /// Holds more than the statements' share of the least node, and nothing of it goes to temporary files.
 const LARGE: &str = "SELECT sum(n) FROM (SELECT row_number() OVER (ORDER BY repeat('x', 100) || g) AS n FROM generate_series(1, 400000) g) q";
@@ -71,18 +72,24 @@ fn a_snapshot_that_is_held_too_long_is_given_up() {
     assert_eq!(old.query_one("SELECT 1", &[]).unwrap().get::<_, i32>(0), 1);
 }
 
-/// Who asks for much and reads nothing of it: what is held for him is given up.
-#[test]
-fn a_client_that_does_not_read_holds_no_snapshot_for_ever() {
-    repeat_with("memory::a_client_that_does_not_read_holds_no_snapshot_for_ever");
-    let scratch = Scratch::new();
-    let node = Node::start(&scratch.path().join("store"), &["--snapshot-age-max", "300ms"]);
+/// A client, and one who has asked for more than its socket takes, and reads nothing.
+fn beside_one_who_does_not_read(node: &Node) -> (postgres::Client, TcpStream) {
     let mut other = node.connect();
     other
         .batch_execute("CREATE TABLE t AS SELECT g AS id, repeat('x', 1000) AS text FROM generate_series(1, 100000) g")
         .unwrap();
     let mut deaf = node.socket();
     deaf.write_all(&[startup(), message(b'Q', b"SELECT * FROM t\0")].concat()).unwrap();
+    (other, deaf)
+}
+
+/// Who asks for much and reads nothing of it: what is held for him is given up.
+#[test]
+fn a_client_that_does_not_read_holds_no_snapshot_for_ever() {
+    repeat_with("memory::a_client_that_does_not_read_holds_no_snapshot_for_ever");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &["--snapshot-age-max", "300ms"]);
+    let (mut other, _deaf) = beside_one_who_does_not_read(&node);
     let asked = "SELECT pid FROM pg_stat_activity WHERE query = 'SELECT * FROM t' AND state = 'active'";
     until("the statement is under way", || (!other.query(asked, &[]).unwrap().is_empty()).then_some(()));
     until("nobody holds a snapshot for it", || other.query(asked, &[]).unwrap().is_empty().then_some(()));
@@ -104,12 +111,7 @@ fn a_client_that_does_not_read_is_ended() {
     repeat_with("memory::a_client_that_does_not_read_is_ended");
     let scratch = Scratch::new();
     let node = Node::start(&scratch.path().join("store"), &[]);
-    let mut other = node.connect();
-    other
-        .batch_execute("CREATE TABLE t AS SELECT g AS id, repeat('x', 1000) AS text FROM generate_series(1, 100000) g")
-        .unwrap();
-    let mut deaf = node.socket();
-    deaf.write_all(&[startup(), message(b'Q', b"SELECT * FROM t\0")].concat()).unwrap();
+    let (mut other, deaf) = beside_one_who_does_not_read(&node);
     let asked = "SELECT pid FROM pg_stat_activity WHERE query = 'SELECT * FROM t'";
     let active = format!("{asked} AND state = 'active'");
     let pid: i32 = until("the statement is under way", || other.query(&active, &[]).unwrap().first().map(|r| r.get(0)));
