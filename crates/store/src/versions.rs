@@ -285,8 +285,11 @@ pub struct Versions<E> {
     snapshots: Arc<Snapshots>,
     recovered: Recovered,
     flushed: AtomicU64,
-    /// One writer of the engine at a time: flush, load and collect.
+    /// One writer of the engine at a time, but for loads: flush, erase and collect.
     writer: Mutex<()>,
+    /// One writer of the present at a time, a load as well. Taken behind [`Versions::writer`]. A flush has it only while it writes there: what it keeps of the past before may take
+    /// a second, behind a large deletion, and a load is of keys of which there is none.
+    present_writer: Mutex<()>,
 }
 
 impl<E: Engine> Versions<E> {
@@ -346,6 +349,7 @@ impl<E: Engine> Versions<E> {
             recovered: Recovered { position: header.position, state: header.state, max_ts: header.max_ts },
             config,
             writer: Mutex::new(()),
+            present_writer: Mutex::new(()),
         })
     }
 
@@ -654,8 +658,11 @@ impl<E: Engine> Versions<E> {
         if let Some(known) = ask(&self.prefixes.read()) {
             return Ok(known);
         }
-        // Holding the writer's lock keeps a flush from widening the bounds between the read and the entry.
+        // Holding the writers' locks keeps a flush, or a load, from widening the bounds between the read and the entry.
         let Some(_writer) = self.writer.try_lock() else {
+            return Ok(true);
+        };
+        let Some(_present_writer) = self.present_writer.try_lock() else {
             return Ok(true);
         };
         let bounds = self.read_bounds(prefix)?;

@@ -3,8 +3,11 @@
 use bytes::Bytes;
 use clock::Timestamp;
 use std::cell::Cell;
-use std::sync::Arc;
-use store::{Erased, Loaded, MemoryEngine, Versions, VersionsConfig};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use store::engine::{Tree, Visit};
+use store::keys::{Burial, Kept};
+use store::{Change, Engine, Erased, Loaded, MemoryEngine, StoreError, Versions, VersionsConfig};
 
 fn ts(n: u64) -> Timestamp {
     Timestamp::from_u64(n)
@@ -182,4 +185,100 @@ fn what_was_loaded_and_dropped_is_not_cached_nor_what_has_no_room() {
     assert!(calls < 100 && versions.cache_bytes() <= 40_000, "{calls} calls, {} bytes", versions.cache_bytes());
     assert_eq!(versions.get(&key(3, 7), ts(3)).unwrap().unwrap().0, ts(3));
     assert!(!versions.warm_loaded(7).unwrap(), "the rest is forgotten");
+}
+
+/// The engine in memory: who writes to the past says that it began, and waits until it may go on.
+#[derive(Default)]
+struct Slow {
+    engine: MemoryEngine,
+    past: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+}
+
+impl Engine for Slow {
+    fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.engine.get(tree, key)
+    }
+    fn scan(&self, tree: Tree, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.engine.scan(tree, from, to, reverse, visit)
+    }
+    fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        let past = self.past.lock().unwrap().take_if(|_| tree == Tree::Past);
+        if let Some((began, go_on)) = past {
+            began.send(()).unwrap();
+            go_on.recv().unwrap();
+        }
+        // They are asked for while nobody is kept from reading.
+        let changes: Vec<Change> = changes.collect();
+        self.engine.ingest(tree, bytes, &mut changes.into_iter())
+    }
+    fn bury(&self, burial: Burial) {
+        self.engine.bury(burial);
+    }
+    fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {
+        self.engine.drop_past(kept)
+    }
+    fn compact(&self) -> Result<(), StoreError> {
+        self.engine.compact()
+    }
+    fn entries(&self, tree: Tree) -> u64 {
+        self.engine.entries(tree)
+    }
+    fn sync(&self) -> Result<(), StoreError> {
+        self.engine.sync()
+    }
+    fn disk_bytes(&self) -> u64 {
+        self.engine.disk_bytes()
+    }
+}
+
+/// Who loaded right behind a large DELETE waited until all that it had ended was in the past.
+#[test]
+fn a_load_goes_on_while_a_flush_keeps_the_past() {
+    let engine = Arc::new(Slow::default());
+    let open =
+        || Versions::open(engine.clone(), VersionsConfig { cache_bytes: 0, ..VersionsConfig::default() }).unwrap();
+    let first = open();
+    first.apply(ts(3), &[(key(1, 10), Some(Bytes::from_static(b"old")))]);
+    assert!(first.freeze(3, Bytes::new()) && first.flush().unwrap());
+    drop(first);
+    let versions = open();
+    let new = |n| (key(1, n), Some(Bytes::from_static(b"new")));
+    versions.apply(ts(5), &[new(10), new(200)]);
+    assert!(versions.freeze(5, Bytes::new()));
+    let ((began, begins), (goes_on, go_on)) = (channel(), channel());
+    *engine.past.lock().unwrap() = Some((began, go_on));
+    std::thread::scope(|scope| {
+        let flush = scope.spawn(|| versions.flush());
+        begins.recv().unwrap();
+        assert!(versions.load(ts(5), &rows(2, 0, 20)).unwrap());
+        assert_eq!(versions.get(&key(2, 7), ts(5)).unwrap(), Some((ts(5), Bytes::from_static(&[7, 2]))));
+        // What the engine has of this index is not all that it will have: nobody may remember that.
+        assert_eq!(versions.get(&key(1, 250), ts(9)).unwrap(), None);
+        goes_on.send(()).unwrap();
+        assert_eq!(flush.join().unwrap(), Ok(true));
+    });
+    for n in [10, 200] {
+        assert_eq!(versions.get(&key(1, n), ts(9)).unwrap(), Some((ts(5), Bytes::from_static(b"new"))));
+    }
+    assert_eq!(versions.get(&key(1, 10), ts(4)).unwrap(), Some((ts(3), Bytes::from_static(b"old"))));
+    assert_eq!(versions.get(&key(2, 19), ts(5)).unwrap(), Some((ts(5), Bytes::from_static(&[19, 2]))));
+}
+
+/// What the engine has of an index while rows of it arrive is not remembered as all that it has.
+#[test]
+fn who_looks_while_rows_arrive_remembers_no_bounds() {
+    let key = |n: u16| Bytes::from([&[0, 0, 0, 2][..], &n.to_be_bytes()].concat());
+    let rows: Vec<(Bytes, Bytes)> = (0..1000).map(|n| (key(n), Bytes::from_static(b"row"))).collect();
+    let versions = Versions::open(Slow::default(), VersionsConfig::default()).unwrap();
+    let asked = Cell::new(0);
+    let goes_on = || {
+        // Not before it is known what is loaded.
+        if asked.replace(asked.get() + 1) > 0 {
+            assert_eq!(versions.get(&key(7), ts(9)).unwrap(), None, "nothing of it is there yet");
+        }
+        true
+    };
+    assert_eq!(versions.load_while(ts(3), &rows, &goes_on).unwrap(), Loaded::All);
+    assert!(asked.get() > 2);
+    assert!((0..1000).all(|n| versions.get(&key(n), ts(9)).unwrap().is_some()));
 }

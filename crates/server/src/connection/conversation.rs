@@ -112,16 +112,16 @@ impl<'a> Conversation<'a> {
         if self.skipping { self.outbox.flush() } else { Ok(()) }
     }
 
-    /// Handles one message; `sync_follows`: Sync comes next, and has arrived ([`Inbox::sync_follows`](crate::wire::Inbox::sync_follows)).
-    pub fn handle(&mut self, tag: u8, body: &[u8], sync_follows: bool) -> io::Result<Flow> {
+    /// Handles one message; `goes_on`: what it can be handled together with comes next, and has arrived ([`Inbox::goes_on`](crate::wire::Inbox::goes_on)).
+    pub fn handle(&mut self, tag: u8, body: &[u8], goes_on: bool) -> io::Result<Flow> {
         if self.skipping && !matches!(tag, b'S' | b'X') {
             return Ok(Flow::Next);
         }
         self.large |= body.len() >= LARGE_MESSAGE_BYTES;
         match frontend::read(tag, body) {
             Ok(Frontend::Terminate) => return Ok(Flow::Goodbye),
-            Ok(message) if self.session.in_copy() => self.copying(&message, tag)?,
-            Ok(message) => self.message(message, sync_follows)?,
+            Ok(message) if self.session.in_copy() => self.copying(&message, tag, goes_on)?,
+            Ok(message) => self.message(message, goes_on)?,
             Err(error) => {
                 self.session.fail();
                 self.failed(&error);
@@ -254,8 +254,12 @@ impl<'a> Conversation<'a> {
     }
 
     /// A message while `COPY FROM STDIN` is under way.
-    fn copying(&mut self, message: &Frontend<'_>, tag: u8) -> io::Result<()> {
+    fn copying(&mut self, message: &Frontend<'_>, tag: u8, goes_on: bool) -> io::Result<()> {
         let done = match message {
+            Frontend::CopyData(data) if goes_on => match self.session.copy_part(data) {
+                Ok(()) => return Ok(()),
+                failed => failed,
+            },
             Frontend::CopyData(data) => match self.session.copy_data(data) {
                 Ok(()) => return Ok(()),
                 failed => failed,

@@ -192,7 +192,7 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             conversation.too_large(message.tag, shared.memory.messages.limit_bytes())?;
             continue;
         }
-        match conversation.handle(message.tag, inbox.body(&message), inbox.sync_follows(message.tag))? {
+        match conversation.handle(message.tag, inbox.body(&message), inbox.goes_on(message.tag))? {
             Flow::Next if conversation.is_ended() => return Err(End::Terminated),
             Flow::Next => {}
             Flow::Goodbye => return Ok(()),

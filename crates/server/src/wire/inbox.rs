@@ -241,6 +241,16 @@ impl Inbox {
         self.pending().is_empty()
     }
 
+    /// Whether the message of this type that [`Inbox::next`] gave last can be handled together with what comes after it, and has already arrived: Sync
+    /// ([`Inbox::sync_follows`]), or after CopyData another one, whole.
+    pub fn goes_on(&self, tag: u8) -> bool {
+        if tag != b'd' {
+            return self.sync_follows(tag);
+        }
+        let whole = |length: i32| usize::try_from(length).is_ok_and(|length| self.pending().len() > length);
+        self.pending().first() == Some(&b'd') && self.length_at(1).is_some_and(whole)
+    }
+
     /// Whether Sync comes after the message of this type that [`Inbox::next`] gave last, and has already arrived, with nothing between that is to run: some
     /// drivers close the portal first, or ask for a flush. After a Describe one Execute may stand between: it is of what was described.
     pub fn sync_follows(&self, tag: u8) -> bool {
@@ -375,6 +385,26 @@ mod tests {
         for torn in [&b"C"[..], b"C\0\0\0", b"C\xff\xff\xff\xff", b"C\x7f\xff\xff\xffS"] {
             assert!(!followed_by(torn).1, "{torn:?}");
         }
+    }
+
+    #[test]
+    fn data_of_a_copy_goes_on_where_more_of_it_has_arrived_whole() {
+        let first = message(b'd', b"1\n");
+        let goes_on = |rest: &[u8]| {
+            let mut inbox = inbox();
+            let stream = [&first[..], rest].concat();
+            assert_eq!(inbox.next(&mut Dribble(&stream, usize::MAX)).unwrap().tag, b'd');
+            inbox.goes_on(b'd')
+        };
+        let next = message(b'd', b"2\n");
+        assert!(goes_on(&next) && goes_on(&message(b'd', b"")));
+        (0..next.len()).for_each(|end| assert!(!goes_on(&next[..end]), "{end}"));
+        assert!(!goes_on(&message(b'c', b"")) && !goes_on(&message(b'S', b"")));
+        // Of anything else only Sync counts.
+        let mut inbox = inbox();
+        let stream = [message(b'E', b"\0\0\0\0\0"), next.clone()].concat();
+        assert_eq!(inbox.next(&mut Dribble(&stream, usize::MAX)).unwrap().tag, b'E');
+        assert!(!inbox.goes_on(b'E'));
     }
 
     /// Large messages of all clients share a bound; small ones do not meet it, and what a large one held comes back.

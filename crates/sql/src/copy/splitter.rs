@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. What is scanned once is not scanned again: the place and the state within quotes are kept over chunks.
-//! 2. Memory is bounded by [`LINE_BYTES_MAX`] and one chunk.
+//! 2. Memory is bounded by [`LINE_BYTES_MAX`], which what was pushed and not taken must fit.
 
 use super::{CopyFormat, TupleSplitter};
 use crate::syntax::command::CopyLayout;
@@ -46,7 +46,7 @@ impl LineSplitter {
         }
     }
 
-    /// Takes a chunk. Call [`LineSplitter::next_line`] until it gives no more before the next chunk.
+    /// Takes a chunk. Call [`LineSplitter::next_line`] until it gives no more before the next chunk, but for small ones: what lies behind a line counts for its length.
     ///
     /// # Errors
     /// 54000 if the line at its end is too long.

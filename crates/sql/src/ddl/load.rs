@@ -79,7 +79,7 @@ struct Part {
     newest: Bytes,
     ascends: bool,
     /// Entries in order, to be written next.
-    run: Vec<(Bytes, Bytes)>,
+    run: Rows,
     run_bytes: usize,
     /// Greatest key of the runs written so far.
     greatest: Option<Bytes>,
@@ -89,16 +89,16 @@ struct Part {
 
 impl Part {
     /// The greatest key that did not go to the sorter.
-    fn last(&self) -> Option<&Bytes> {
-        self.run.last().map(|(key, _)| key).or(self.greatest.as_ref())
+    fn last(&self) -> Option<&[u8]> {
+        self.run.last_key().or(self.greatest.as_deref())
     }
 
     /// Takes an entry; gives by how much the run grew.
     fn push(&mut self, key: Bytes, value: Bytes, sort_bytes_max: usize) -> usize {
-        if self.sorter.is_none() && self.last().is_none_or(|last| key > *last) {
+        if self.sorter.is_none() && self.last().is_none_or(|last| key[..] > *last) {
             let bytes = key.len() + value.len() + ENTRY_BYTES;
             self.run_bytes += bytes;
-            self.run.push((key, value));
+            self.run.push(key, value);
             return bytes;
         }
         self.sorter.get_or_insert_with(|| Sorter::within(sort_bytes_max)).push(&key, &value);
@@ -157,7 +157,7 @@ impl Loader {
             unique,
             newest: Bytes::new(),
             ascends: true,
-            run: Vec::new(),
+            run: Rows::default(),
             run_bytes: 0,
             greatest: None,
             sorter: None,
@@ -216,11 +216,11 @@ impl Loader {
             return Ok(few.get(row).cloned());
         }
         let Some(part) = self.part_of(row).map(|at| &self.parts[at]) else { return Ok(None) };
-        if part.sorter.is_some() || part.last().is_none_or(|last| row > &last[..]) {
+        if part.sorter.is_some() || part.last().is_none_or(|last| row > last) {
             return Ok(None);
         }
-        if let Ok(at) = part.run.binary_search_by(|(key, _)| key[..].cmp(row)) {
-            return Ok(Some(part.run[at].1.clone()));
+        if let Some(value) = part.run.get(row) {
+            return Ok(Some(value));
         }
         if part.greatest.as_ref().is_none_or(|greatest| row > &greatest[..]) {
             return Ok(None);
@@ -252,6 +252,19 @@ impl Loader {
             return Ok(());
         }
         self.not_few(db)
+    }
+
+    /// As [`Loader::put`], of what is copied where it has to be: what is sorted is, in any case.
+    ///
+    /// # Errors
+    /// Those of the layers below.
+    pub fn put_lent(&mut self, db: &Database, row: &[u8], value: &[u8]) -> Result<(), SqlError> {
+        let at = if self.few.is_none() { self.part_of(row) } else { None };
+        if let Some(sorter) = at.and_then(|at| self.parts[at].sorter.as_mut()) {
+            sorter.push(row, value);
+            return self.bound_sorters(db);
+        }
+        self.put(db, Bytes::copy_from_slice(row), entry_value(value))
     }
 
     /// From now on each entry goes to its index.
@@ -292,7 +305,7 @@ impl Loader {
 
     /// Writes what came in order of one index.
     fn write_run(&mut self, db: &Database, at: usize) -> Result<(), SqlError> {
-        let rows = std::mem::take(&mut self.parts[at].run);
+        let rows = self.parts[at].run.take();
         self.bytes -= std::mem::take(&mut self.parts[at].run_bytes);
         let Some((last, _)) = rows.last() else { return Ok(()) };
         let greatest = last.clone();
@@ -400,7 +413,7 @@ impl Loader {
             progress.enter(IndexPhase::Loading, merge.entries());
         }
         let mut written = self.patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
-        let mut chunk = Chunk::default();
+        let (mut chunk, mut chunk_bytes) = (Rows::default(), 0);
         let mut last: Vec<u8> = Vec::new();
         while let Some((key, value)) = merge.current() {
             crate::work::step(key.len() + value.len())?;
@@ -410,46 +423,121 @@ impl Loader {
             }
             last.clear();
             last.extend_from_slice(key);
-            chunk.push(key, value);
+            chunk.push_lent(key, value);
+            chunk_bytes += key.len() + value.len() + ENTRY_BYTES;
             if let Some(progress) = &self.progress {
                 progress.done.add(1);
             }
-            if chunk.bytes >= chunk_bytes_max(db.options.memory_bytes) {
-                let next = chunk.next();
-                self.write(db, std::mem::replace(&mut chunk, next).rows())?;
+            if chunk_bytes >= chunk_bytes_max(db.options.memory_bytes) {
+                chunk_bytes = 0;
+                self.write(db, chunk.take())?;
             }
             merge.advance()?;
         }
         written.rollback();
-        self.write(db, chunk.rows())?;
+        self.write(db, chunk.take())?;
         self.wait(db)
     }
 }
 
-/// Sorted entries to be written together: their keys stand in one allocation. (Values do not: whoever keeps one would keep all.)
+/// Rows in order, to be written together, in few allocations: who makes them frees each at once, and has its memory for the next one.
 #[derive(Default)]
-struct Chunk {
-    keys: Vec<u8>,
-    entries: Vec<(usize, Bytes)>,
-    /// Of the entries, with what they take beside.
-    bytes: usize,
+struct Rows {
+    /// In blocks that are full.
+    rows: Vec<(Bytes, Bytes)>,
+    /// The block that is filled, and where in it each key and value ends.
+    block: Vec<u8>,
+    ends: Vec<(usize, usize)>,
+    /// What was allocated for rows that are in no open block.
+    #[cfg(test)]
+    held_bytes: usize,
 }
 
-impl Chunk {
-    /// An empty one that comes after this one: it has room for as much, and need not be copied as it grows.
-    fn next(&self) -> Chunk {
-        Chunk { keys: Vec::with_capacity(self.keys.len()), entries: Vec::with_capacity(self.entries.len()), bytes: 0 }
+/// Bytes of a block.
+const BLOCK_BYTES: usize = 32 << 10;
+
+impl Rows {
+    /// Adds one, whose key is greater than those before.
+    fn push(&mut self, key: Bytes, value: Bytes) {
+        if key.len() + value.len() < BLOCK_BYTES / 4 {
+            return self.push_lent(&key, &value);
+        }
+        // To copy it costs more than to hold it.
+        self.push_alone(key, value);
     }
-    fn push(&mut self, key: &[u8], value: &[u8]) {
-        self.keys.extend_from_slice(key);
-        self.bytes += key.len() + value.len() + ENTRY_BYTES;
-        self.entries.push((self.keys.len(), entry_value(value)));
+
+    fn push_alone(&mut self, key: Bytes, value: Bytes) {
+        self.close_block();
+        #[cfg(test)]
+        {
+            self.held_bytes += key.len() + value.len();
+        }
+        self.rows.push((key, value));
     }
-    fn rows(self) -> Vec<(Bytes, Bytes)> {
-        let keys = Bytes::from(self.keys);
-        let mut from = 0;
-        let row = |(to, value)| (keys.slice(std::mem::replace(&mut from, to)..to), value);
-        self.entries.into_iter().map(row).collect()
+
+    fn push_lent(&mut self, key: &[u8], value: &[u8]) {
+        if key.len() + value.len() >= BLOCK_BYTES / 4 {
+            return self.push_alone(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
+        }
+        if self.block.len() + key.len() + value.len() > BLOCK_BYTES {
+            self.close_block();
+        }
+        if self.block.capacity() == 0 {
+            self.block.reserve_exact(BLOCK_BYTES);
+        }
+        self.block.extend_from_slice(key);
+        let middle = self.block.len();
+        self.block.extend_from_slice(value);
+        self.ends.push((middle, self.block.len()));
+    }
+
+    fn close_block(&mut self) {
+        let mut block = std::mem::take(&mut self.block);
+        // Between rows that are large themselves blocks hold little: what is counted is what they hold.
+        if block.len() < BLOCK_BYTES / 2 {
+            block.shrink_to_fit();
+        }
+        #[cfg(test)]
+        {
+            self.held_bytes += block.capacity();
+        }
+        let (block, mut from) = (Bytes::from(block), 0);
+        let row = |(middle, end)| (block.slice(std::mem::replace(&mut from, end)..middle), block.slice(middle..end));
+        self.rows.extend(self.ends.drain(..).map(row));
+    }
+
+    fn last_key(&self) -> Option<&[u8]> {
+        match self.ends.last() {
+            Some((middle, _)) => Some(&self.block[self.begin(self.ends.len() - 1)..*middle]),
+            None => self.rows.last().map(|(key, _)| &key[..]),
+        }
+    }
+
+    /// Where a row of the open block begins.
+    fn begin(&self, at: usize) -> usize {
+        at.checked_sub(1).map_or(0, |before| self.ends[before].1)
+    }
+
+    /// The value of a key.
+    fn get(&self, row: &[u8]) -> Option<Bytes> {
+        if let Ok(at) = self.rows.binary_search_by(|(key, _)| key[..].cmp(row)) {
+            return Some(self.rows[at].1.clone());
+        }
+        let key = |at: usize| &self.block[self.begin(at)..self.ends[at].0];
+        let (mut at, mut end) = (0, self.ends.len());
+        while at < end {
+            let middle = at.midpoint(end);
+            (at, end) = if key(middle) < row { (middle + 1, end) } else { (at, middle) };
+        }
+        let (from, to) = *self.ends.get(at).filter(|_| key(at) == row)?;
+        Some(Bytes::copy_from_slice(&self.block[from..to]))
+    }
+
+    /// All of them; none is left, but room for as many.
+    fn take(&mut self) -> Vec<(Bytes, Bytes)> {
+        self.close_block();
+        let next = Vec::with_capacity(self.rows.len());
+        std::mem::replace(&mut self.rows, next)
     }
 }
 
@@ -525,6 +613,50 @@ fn write_chunk(kv: &dyn Kv, patience: &Patience, rows: &[(Bytes, Bytes)]) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_found_whether_or_not_their_block_is_full() {
+        let mut rows = Rows::default();
+        let row = |n: u32| {
+            let bytes = if n % 100 == 7 { BLOCK_BYTES } else { n as usize % 300 };
+            (Bytes::from(n.to_be_bytes().to_vec()), Bytes::from(vec![n as u8; bytes]))
+        };
+        for _ in 0..2 {
+            assert!(rows.last_key().is_none() && rows.get(&row(0).0).is_none() && rows.take().is_empty());
+            for n in 0..1000 {
+                let (key, value) = row(2 * n);
+                rows.push(key.clone(), value.clone());
+                assert_eq!(rows.last_key(), Some(&key[..]));
+                assert_eq!(rows.get(&key), Some(value));
+                for known in [0, n / 2, n] {
+                    let ((key, value), (absent, _)) = (row(2 * known), row(2 * known + 1));
+                    assert_eq!((rows.get(&key), rows.get(&absent)), (Some(value), None));
+                }
+            }
+            assert_eq!(rows.take(), (0..1000).map(|n| row(2 * n)).collect::<Vec<_>>());
+        }
+    }
+
+    /// Blocks between large rows kept room for more than they held.
+    #[test]
+    fn rows_take_what_is_counted_for_them() {
+        for sizes in [&[9_000, 50][..], &[17_000], &[8_000], &[50], &[8_100, 100, 100], &[20_000, 8_000]] {
+            for lent in [false, true] {
+                let (mut rows, mut counted) = (Rows::default(), 0);
+                for n in 0..400u32 {
+                    let (key, value) = (n.to_be_bytes(), vec![7; sizes[n as usize % sizes.len()]]);
+                    counted += key.len() + value.len() + ENTRY_BYTES;
+                    match lent {
+                        true => rows.push_lent(&key, &value),
+                        false => rows.push(Bytes::copy_from_slice(&key), Bytes::from(value)),
+                    }
+                }
+                rows.close_block();
+                let held = rows.held_bytes;
+                assert!(held <= counted + counted / 2 + BLOCK_BYTES, "{sizes:?}: {held} of {counted}");
+            }
+        }
+    }
 
     #[test]
     fn what_a_load_holds_is_a_part_of_the_node_s_memory() {

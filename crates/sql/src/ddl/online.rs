@@ -39,7 +39,6 @@ use crate::catalog::{Building, Check, Named, Oid, Overlay, Snapshot, Table, chan
 use crate::context::StatementContext;
 use crate::database::Database;
 use crate::encoding::index_span;
-use crate::exec::index::Entry;
 use crate::exec::load::Duplicate;
 use crate::exec::table::{BuildingAccess, PREFIX_BYTES, TableAccess};
 use crate::exec::target::Target;
@@ -483,17 +482,18 @@ impl<'a> Online<'a> {
         let mut loader = Loader::new([(index.id, index.unique)], self.patience()).watched(progress);
         let mut rest = Some(access.primary.span());
         let mut row = vec![Value::Null; access.columns.len()];
+        let (mut key, mut value) = (Vec::new(), Vec::new());
         while let Some(span) = rest {
             let chunk = Sweep::of(rows.as_mut(), span, CHUNK_ROWS, false)?;
             for (row_key, stored) in chunk.rows() {
                 access.decode(stored, &index.slots, &mut row)?;
-                progress.done.add(1);
-                let Some(Entry { key, value, guarded }) = index.entry(&row, row_key)? else { continue };
+                let Some(guarded) = index.write_entry(&row, row_key, &mut key, &mut value)? else { continue };
                 if guarded && loader.contains(self.db, &key)?.is_some() {
                     return Err(self.shared(&access, &building, &row));
                 }
-                loader.put(self.db, key, value)?;
+                loader.put_lent(self.db, &key, &value)?;
             }
+            progress.done.add(chunk.places.len() as u64);
             self.context.check()?;
             rest = chunk.rest;
         }

@@ -28,6 +28,8 @@ use std::sync::Arc;
 /// Rows written at once, and bytes of them.
 const BATCH_ROWS: usize = 1024;
 const BATCH_BYTES: usize = 4 << 20;
+/// Of what comes in small messages so much is looked at together, at most, bytes.
+const GATHERED_BYTES_MAX: usize = 64 << 10;
 /// Rows pulled at once.
 const PULL_ROWS: usize = 1024;
 
@@ -36,6 +38,8 @@ pub(super) struct CopyIn {
     table: String,
     format: CopyFormat,
     splitter: Splitter,
+    /// Bytes that were given to the splitter since rows were last taken from it.
+    gathered: usize,
     pub(super) inserter: Box<dyn RowInserter>,
     pub(super) context: Arc<StatementContext>,
     rows: Vec<Row>,
@@ -205,9 +209,10 @@ impl Session {
         let progress = self.backend.progress.show_copy(table.id, true);
         let name = table.name.clone();
         let binary = format.layout == CopyLayout::Binary;
-        self.copy = Some(CopyIn {
+        self.copy = Some(Box::new(CopyIn {
             table: name,
             splitter: Splitter::new(&format),
+            gathered: 0,
             format,
             inserter,
             context,
@@ -218,7 +223,7 @@ impl Session {
             held,
             commit: how.commit && self.block == Block::None,
             progress,
-        });
+        }));
         out.copy_in(ids.len(), binary);
         Ok(Outcome::CopyIn)
     }
@@ -228,6 +233,27 @@ impl Session {
         self.copy.is_some()
     }
 
+    /// CopyData, behind which more has arrived: rows are looked at when the last of it is given to [`Session::copy_data`], or when there is much. Clients that send each row
+    /// by itself have it no dearer.
+    ///
+    /// # Errors
+    /// As [`Session::copy_data`].
+    pub fn copy_part(&mut self, data: &[u8]) -> Result<(), SqlError> {
+        if let Some(copy) = &mut self.copy
+            && copy.gathered + data.len() <= GATHERED_BYTES_MAX
+            && copy.splitter.push(data).is_ok()
+        {
+            copy.gathered += data.len();
+            copy.progress.task.bytes.add(data.len() as u64);
+            return Ok(());
+        }
+        // Rows that are whole make way first: what lies behind a long line is none of it.
+        if self.copy.as_ref().is_some_and(|copy| copy.gathered > 0) {
+            self.copy_data(&[])?;
+        }
+        self.copy_data(data)
+    }
+
     /// CopyData.
     ///
     /// # Errors
@@ -235,6 +261,7 @@ impl Session {
     pub fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
         copy.progress.task.bytes.add(data.len() as u64);
+        copy.gathered = 0;
         self.with_limits(|session| {
             let result = session.refuse_lost_copy();
             let result = result.and_then(|()| copy.splitter.push(data)).and_then(|()| session.take_lines(&mut copy));
@@ -242,7 +269,7 @@ impl Session {
         })
     }
 
-    fn keep_or_fail(&mut self, copy: CopyIn, result: Result<(), SqlError>) -> Result<(), SqlError> {
+    fn keep_or_fail(&mut self, copy: Box<CopyIn>, result: Result<(), SqlError>) -> Result<(), SqlError> {
         match result {
             Ok(()) => {
                 self.copy = Some(copy);

@@ -170,7 +170,7 @@ pub struct Session {
     prepared: BTreeMap<String, Arc<Prepared>>,
     unnamed: Option<Arc<Prepared>>,
     portals: Portals,
-    copy: Option<CopyIn>,
+    copy: Option<Box<CopyIn>>,
     /// The rest of a simple query that waits for its COPY.
     rest: Option<(text_cache::Statements, usize)>,
     reported: HashMap<&'static str, String>,

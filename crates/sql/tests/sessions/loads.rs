@@ -169,3 +169,59 @@ fn half_a_load_is_not_left_by_a_savepoint() {
     run(&mut session, "COMMIT").expect("commit");
     assert_eq!(run(&mut session, "SELECT count(*), min(a) FROM t").expect("count"), ["3|90000"]);
 }
+
+/// Messages behind which more has arrived are looked at together: whatever they are cut into, the stream is the same.
+#[test]
+fn a_stream_is_the_same_whatever_its_messages_are_cut_into() {
+    let db = open(MemoryKv::new());
+    let mut session = session(&db);
+    let lines: String = (0..6_000).map(|a| format!("{a},\"one\ntwo {a}\"\n")).collect();
+    for (n, (piece, parts)) in [(1, 2), (7, 5_000), (997, 40), (70_000, 3), (1 << 20, 1)].into_iter().enumerate() {
+        run(&mut session, &format!("CREATE TABLE m{n} (a int PRIMARY KEY, b text)")).expect("create");
+        run(&mut session, &format!("COPY m{n} FROM STDIN (FORMAT csv)")).expect("copy");
+        let pieces: Vec<&[u8]> = lines.as_bytes().chunks(piece).collect();
+        for (at, piece) in pieces.iter().enumerate() {
+            let goes_on = at % parts != 0 && at + 1 < pieces.len();
+            if goes_on { session.copy_part(piece) } else { session.copy_data(piece) }.expect("data");
+        }
+        let mut out = Rows::default();
+        session.copy_done(&mut out).expect("done");
+        assert_eq!(out.tags, ["COPY 6000"]);
+        let sums = format!("SELECT count(*), sum(a), sum(length(b)) FROM m{n}");
+        assert_eq!(run(&mut session, &sums).expect("sums"), ["6000|17997000|70890"], "pieces of {piece}");
+    }
+}
+
+#[test]
+fn an_error_comes_with_the_last_of_the_messages_that_were_looked_at_together() {
+    let db = open(MemoryKv::new());
+    let mut session = session(&db);
+    run(&mut session, "CREATE TABLE t (a int)").expect("create");
+    let begin = |session: &mut Session| run(session, "COPY t FROM STDIN").expect("copy");
+    begin(&mut session);
+    session.copy_part(b"1\n").expect("it is looked at later");
+    session.copy_part(b"x\n").expect("it is looked at later");
+    let error = session.copy_data(b"2\n").expect_err("no number");
+    assert_eq!(error.state.as_str(), "22P02");
+    assert!(error.detail.as_deref().is_some_and(|detail| detail.starts_with("COPY t, line 2")), "{error:?}");
+    assert!(!session.in_copy());
+    // However many come together, they are not held for long.
+    begin(&mut session);
+    session.copy_part(b"x\n").expect("it is looked at later");
+    let failed = (0..100_000).find(|_| session.copy_part(b"1\n").is_err()).expect("no number");
+    assert!(failed < 40_000, "{failed}");
+    // What lies behind a long line is no part of it.
+    run(&mut session, "CREATE TABLE long (a text)").expect("create");
+    run(&mut session, "COPY long FROM STDIN").expect("copy");
+    let line = vec![b'\\'; (64 << 20) - 30_000];
+    session.copy_data(&line).expect("a part of a line");
+    session.copy_part(b"\n").expect("its end");
+    // It is looked at here: a value is smaller, but the line is not too long.
+    let error = (0..10).find_map(|_| session.copy_part(&b"more\n".repeat(1_600)).err()).expect("too long for a value");
+    assert!(!error.message.contains("of COPY is longer"), "{error:?}");
+    // What the client takes back is looked at by nobody.
+    begin(&mut session);
+    session.copy_part(b"x\n").expect("it is looked at later");
+    assert_eq!(session.copy_fail("changed my mind").state.as_str(), "57014");
+    assert_eq!(run(&mut session, "SELECT count(*) FROM t").expect("count"), ["0"]);
+}

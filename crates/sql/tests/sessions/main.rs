@@ -58,6 +58,7 @@ mod pipelines;
 mod repeated_rewrites;
 mod rewritten;
 mod runtime_filters;
+mod samples;
 mod skewed;
 mod taken_over;
 mod tokens;

@@ -66,7 +66,7 @@ impl<E: Engine> Versions<E> {
         if settled.as_ref() == Some(logged) {
             return Ok(self.snapshots.collected());
         }
-        let _writer = self.writer.lock();
+        let _writers = (self.writer.lock(), self.present_writer.lock());
         let shift = self.config.bucket_shift;
         let mut dropped = self.dropped.lock();
         let shown = self.wholes.all().iter().map(|whole| whole.ts).min().unwrap_or(Timestamp::MAX);
@@ -221,7 +221,7 @@ impl<E: Engine> Versions<E> {
             let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(before)));
         }
         // Else the next start would do it again.
-        let _writer = self.writer.lock();
+        let _writers = (self.writer.lock(), self.present_writer.lock());
         let Some(header) = Header::read(&self.engine)? else { return Ok(true) };
         let [buried, hidden] = [&self.buried, &self.hidden].map(|count| count.load(Ordering::Relaxed));
         let graves = self.graves.lock().clone();
@@ -232,7 +232,7 @@ impl<E: Engine> Versions<E> {
 
     /// Writes the header alone, also where what flushes keep free is not there: it takes a table of a few hundred bytes and a new list of tables, and
     /// whatever waits for it gives room back. On a full disk the past stayed for good, as nothing said that it may go. The reserve is given up for want
-    /// of room only: an engine may refuse for other reasons, too. The caller holds the writer's lock.
+    /// of room only: an engine may refuse for other reasons, too. The caller holds the writers' locks.
     fn write_header(&self, header: &Header) -> Result<(), StoreError> {
         let header = || std::iter::once(header.change());
         let mut written = self.engine.ingest_small(Tree::Present, &mut header());

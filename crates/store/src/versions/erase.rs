@@ -49,7 +49,7 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; call again.
     pub fn erase(&self, prefix: [u8; 4]) -> Result<Erased, StoreError> {
-        let writer = self.writer.lock();
+        let writers = (self.writer.lock(), self.present_writer.lock());
         let number = prefix_of(&prefix);
         if !self.is_due(number) {
             return Ok(Erased::NotYet);
@@ -78,7 +78,7 @@ impl<E: Engine> Versions<E> {
         if part && self.leave_to_merges(number) {
             // No entry was removed yet: what they cut smaller meanwhile may then lie wholly within.
             *erasing = None;
-            drop((erasing, writer));
+            drop((erasing, writers));
             let mut left = 0;
             self.engine.scan(Tree::Present, &from, &to, false, &mut |_, _| {
                 left += 1;

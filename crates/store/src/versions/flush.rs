@@ -260,6 +260,7 @@ impl<E: Engine> Versions<E> {
         };
         let past_last = self.config.sabotage == Some(Sabotage::PresentFirst);
         let mut followed = if past_last { 0 } else { self.keep_past(layer, &chains, &thresholds, &filing, at_last)? };
+        let present_writer = self.present_writer.lock();
         let mut graves = self.graves.lock();
         let mut after = graves.clone();
         bury(&chains, &filing, &mut after, self.config.bucket_shift);
@@ -289,7 +290,7 @@ impl<E: Engine> Versions<E> {
         }
         self.engine.sync()?;
         *graves = after;
-        drop(graves);
+        drop((graves, present_writer));
         if past_last {
             followed = self.keep_past(layer, &chains, &thresholds, &filing, at_last)?;
         }

@@ -102,7 +102,9 @@ impl<E: Engine> Versions<E> {
         }
         debug_assert!(rows.is_sorted_by(|(a, _), (b, _)| a < b), "rows come in order");
         // Nobody reads bounds from the engine while the rows arrive: they would be too narrow.
-        let _writer = self.writer.lock();
+        // Where the disk fills one writes after the other: for want of room the engine is opened anew, and who reads meanwhile would wait for both.
+        let _writer = self.is_tight().then(|| self.writer.lock());
+        let _present_writer = self.present_writer.lock();
         self.engine.merge();
         if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
             return Ok(Loaded::NotYet);

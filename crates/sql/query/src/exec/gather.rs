@@ -13,6 +13,9 @@ use std::sync::Arc;
 const SAMPLE_ROWS_MAX: usize = 30_000;
 /// Values of a sample, all columns together: bounds its memory, at about 100 bytes for each.
 const SAMPLE_VALUES_MAX: usize = 500_000;
+/// A row of a sample stays as it is stored while it takes no more bytes than this for each of its values: most rows that are chosen give way to later ones, and
+/// need not be decoded. Larger ones are decoded at once, as little is kept of a value.
+const STORED_BYTES_PER_VALUE: usize = 100;
 /// Rows read at once.
 const CHUNK_ROWS: usize = 4096;
 
@@ -73,13 +76,77 @@ fn gather_and_keep(
     Ok((statistics, took_us))
 }
 
+/// A row of the sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Chosen {
+    Stored(Vec<u8>),
+    Keys(Vec<Option<Key>>),
+}
+
+/// The rows of a table that were chosen.
+struct Sample<'a> {
+    access: &'a TableAccess,
+    slots: Vec<usize>,
+    chosen: Vec<Chosen>,
+    row: Vec<Value>,
+}
+
+impl Sample<'_> {
+    fn of(access: &TableAccess) -> Sample<'_> {
+        let slots: Vec<usize> = (0..access.columns.len()).collect();
+        let row = vec![Value::Null; slots.len()];
+        Sample { access, slots, chosen: Vec::new(), row }
+    }
+
+    /// Puts a row at a place, or behind all.
+    fn put(&mut self, at: usize, stored: &[u8]) -> Result<(), SqlError> {
+        if stored.len() > STORED_BYTES_PER_VALUE * self.slots.len() {
+            let keys = Chosen::Keys(self.keys(stored)?);
+            match self.chosen.get_mut(at) {
+                Some(place) => *place = keys,
+                None => self.chosen.push(keys),
+            }
+            return Ok(());
+        }
+        match self.chosen.get_mut(at) {
+            Some(Chosen::Stored(place)) => {
+                place.clear();
+                place.extend_from_slice(stored);
+            }
+            Some(place) => *place = Chosen::Stored(stored.to_vec()),
+            None => self.chosen.push(Chosen::Stored(stored.to_vec())),
+        }
+        Ok(())
+    }
+
+    fn keys(&mut self, stored: &[u8]) -> Result<Vec<Option<Key>>, SqlError> {
+        self.access.decode(stored, &self.slots, &mut self.row)?;
+        Ok(self.row.iter().zip(&self.access.columns).map(|(value, column)| Key::of(value, &column.ty)).collect())
+    }
+
+    /// The values of each column.
+    fn columns(mut self, check: impl Fn() -> Result<(), SqlError>) -> Result<Vec<Vec<Option<Key>>>, SqlError> {
+        let rows = std::mem::take(&mut self.chosen);
+        let mut columns: Vec<Vec<Option<Key>>> = self.slots.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+        for (at, row) in rows.into_iter().enumerate() {
+            if at.is_multiple_of(CHUNK_ROWS) {
+                check()?;
+            }
+            let keys = match row {
+                Chosen::Stored(stored) => self.keys(&stored)?,
+                Chosen::Keys(keys) => keys,
+            };
+            columns.iter_mut().zip(keys).for_each(|(column, key)| column.push(key));
+        }
+        Ok(columns)
+    }
+}
+
 fn gather(kv: &dyn Kv, patience: &Patience, table: &Table) -> Result<(TableStatistics, i64), SqlError> {
     let access = TableAccess::new(table)?;
-    let slots: Vec<usize> = (0..access.columns.len()).collect();
-    let places = SAMPLE_ROWS_MAX.min(SAMPLE_VALUES_MAX / slots.len().max(1));
+    let mut sample = Sample::of(&access);
+    let places = SAMPLE_ROWS_MAX.min(SAMPLE_VALUES_MAX / sample.slots.len().max(1));
     let mut reservoir = Reservoir::new(places, u64::from(table.id));
-    let mut samples: Vec<Vec<Option<Key>>> = vec![Vec::new(); slots.len()];
-    let mut row = vec![Value::Null; slots.len()];
     let mut txn = patience.begin(kv, Isolation::default())?;
     // From here on: who waits for a snapshot does no work.
     let began_us = kv.monotonic_us();
@@ -88,22 +155,16 @@ fn gather(kv: &dyn Kv, patience: &Patience, table: &Table) -> Result<(TableStati
         let chunk = Sweep::of(txn.as_mut(), span, CHUNK_ROWS, false)?;
         for (_, stored) in chunk.rows() {
             if let Some(at) = reservoir.place(rows) {
-                access.decode(stored, &slots, &mut row)?;
-                for ((sample, value), column) in samples.iter_mut().zip(&row).zip(&access.columns) {
-                    let key = Key::of(value, &column.ty);
-                    match sample.get_mut(at) {
-                        Some(place) => *place = key,
-                        None => sample.push(key),
-                    }
-                }
+                sample.put(at, stored)?;
             }
             rows += 1;
         }
         patience.check(|| kv.monotonic_us())?;
         rest = chunk.rest;
     }
-    let took_us = kv.monotonic_us().saturating_sub(began_us);
+    let samples = sample.columns(|| Ok(patience.check(|| kv.monotonic_us())?))?;
     let sampled = samples.first().map_or(0, Vec::len) as u64;
+    let took_us = kv.monotonic_us().saturating_sub(began_us);
     let columns = samples.into_iter().zip(&access.columns).filter(|(_, column)| column.ty.is_orderable());
     let columns = columns.map(|(sample, access)| column(access.id, sample, rows)).collect();
     let statistics =

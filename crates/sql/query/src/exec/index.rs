@@ -215,6 +215,33 @@ impl IndexAccess {
         Ok(Some(Entry { key: self.checked(key)?, value, guarded }))
     }
 
+    /// As [`IndexAccess::entry`], in place of what is in `key` and `value`: says whether its key must be alone.
+    pub fn write_entry(
+        &self,
+        row: &[Value],
+        row_key: &[u8],
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<bool>, SqlError> {
+        key.clear();
+        value.clear();
+        if !self.holds(row)? {
+            return Ok(None);
+        }
+        let tail = &row_key[PREFIX_BYTES..];
+        let null = self.encode_columns(row, 0, key)?;
+        let guarded = self.unique && !null;
+        if guarded {
+            value.push(ENTRY_HOLDS_TAIL);
+            value.extend_from_slice(tail);
+        } else {
+            key.extend_from_slice(tail);
+            value.extend_from_slice(&tail_value(tail.len()));
+        }
+        self.check_size(key.len())?;
+        Ok(Some(guarded))
+    }
+
     /// Appends the key of the entry of a row; `false`: it has none.
     pub(super) fn append_key(&self, row: &[Value], row_key: &[u8], out: &mut Vec<u8>) -> Result<bool, SqlError> {
         if !self.holds(row)? {
@@ -227,14 +254,19 @@ impl IndexAccess {
         Ok(true)
     }
 
-    pub(super) fn checked(&self, key: Vec<u8>) -> Result<Bytes, SqlError> {
-        if key.len() > KEY_MAX_BYTES {
+    fn check_size(&self, key_bytes: usize) -> Result<(), SqlError> {
+        if key_bytes > KEY_MAX_BYTES {
             return Err(SqlError::new(
                 SqlState::PROGRAM_LIMIT_EXCEEDED,
-                format!("index row size {} exceeds maximum {KEY_MAX_BYTES} for index \"{}\"", key.len(), self.name),
+                format!("index row size {key_bytes} exceeds maximum {KEY_MAX_BYTES} for index \"{}\"", self.name),
             )
             .hint("Values larger than the maximum cannot be indexed. Index a hash of the value instead."));
         }
+        Ok(())
+    }
+
+    pub(super) fn checked(&self, key: Vec<u8>) -> Result<Bytes, SqlError> {
+        self.check_size(key.len())?;
         // Without room to grow, which would cost a count of holders at once.
         Ok(Bytes::from(key.into_boxed_slice()))
     }

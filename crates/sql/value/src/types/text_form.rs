@@ -197,12 +197,21 @@ impl Value {
         if pad && length < limit {
             let mut padded = String::with_capacity(text.len() + limit - length);
             padded.push_str(text);
-            padded.extend(std::iter::repeat_n(' ', limit - length));
+            // Not one at a time: a character is looked at for what it takes.
+            let mut missing = limit - length;
+            while missing > 0 {
+                let blanks = &BLANKS[..missing.min(BLANKS.len())];
+                padded.push_str(blanks);
+                missing -= blanks.len();
+            }
             return Ok(Value::text(padded));
         }
         Ok(Value::text(text))
     }
 }
+
+/// What char(n) is filled with, some at a time.
+const BLANKS: &str = "                                                                                ";
 
 /// As `parse_bool`: unique prefixes of true, false, yes, no, on, off; 1 and 0.
 fn parse_bool(text: &str) -> Option<bool> {
