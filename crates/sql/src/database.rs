@@ -169,6 +169,11 @@ impl Database {
         self.kv.node()
     }
 
+    /// How many versions open blocks hold, as far as this node has heard (decision 239). For tests.
+    pub fn open_barriers(&self) -> usize {
+        self.sessions.endings.all_barred(self.kv.monotonic_us()).len()
+    }
+
     /// The memory of a statement: at most so many bytes, and what the pool has.
     pub(crate) fn budget(&self, limit_bytes: usize) -> Arc<MemoryBudget> {
         Arc::new(MemoryBudget::of(self.options.memory_pool.clone(), limit_bytes))

@@ -15,15 +15,15 @@
 //!
 //! # Invariants
 //! 1. Safety is the token's: what is said here is at best the truth of a moment. Whoever was missed, or came later, is refused at his commit as before.
-//! 2. The first change of a transaction waits with nothing held. Behind other statements of a block (READ COMMITTED) it waits with what they hold, before it has looked at anything, and gives
-//!    way where somebody whom it waits for waits for that, or may (decision 217).
+//! 2. A change that is the first of its transaction waits with nothing held. Behind other statements of a block it waits with what they hold, and bars what it names ([`crate::ddl`]'s `barrier`, decision 239). Then somebody
+//!    whom it waits for may wait for it: where that is certain it is a deadlock (40P01), where it may be, the change goes on (decision 217).
 //!    Who has taken locks that outlive transactions (`pg_advisory_lock`) may be waited for all the same: he goes on once somebody whom he waits for has waited for a lock for a second.
-//! 3. It waits for those transactions that it has found, not for later ones, and a statement does so a few times at most; then it goes on, and tokens decide.
+//! 3. It waits for those transactions that it has found, not for later ones, and a statement does so a few times at most; then it goes on, and tokens decide (a block: those who come then wait for it).
 //! 4. A change that is its whole transaction keeps others out from its last look until it has committed (decision 224): who would write by what it ends waits, if what he does can begin anew, and he has not written by that
 //!    before. While the change waits for others he is kept out for [`KEPT_OUT_US`]: they may wait for him. All others begin by the old version.
 //!
 //! # Caveats
-//! Who only reads is not waited for (at READ COMMITTED the next statement sees the table as it is then). Schemas that are renamed end the tokens of their tables without a wait. A
+//! Who only reads is not waited for (at READ COMMITTED the next statement sees the table as it is then). A
 //! node that does not answer within [`ASK_US`] when it is asked first is not waited for; one that has told of somebody is, until it has been silent for long. A transaction
 //! without a block (a pipeline) is known by its present statement: behind the next one it counts as ended.
 
@@ -41,6 +41,8 @@ pub(crate) const KEPT_OUT_US: i64 = 1_000_000;
 pub(crate) const QUESTION: &str = "users";
 /// The same, where the tokens are about to be ended by a change of that number: who begins to write by them waits for it (`sql_statement::endings`).
 pub(crate) const ENDING: &str = "ending";
+/// The same, where an open block of that number holds the tokens until it ends: who begins to write by them waits for their locks.
+pub(crate) const BARRED: &str = "barred";
 /// The first word of the question whether a node makes something.
 const MAKING: &str = "making";
 /// A change is over.
@@ -93,6 +95,11 @@ pub(crate) fn ending(change: u64, tokens: &[Bytes]) -> String {
     format!("{ENDING} {change} {}", written(tokens))
 }
 
+/// What other nodes are told and asked by a block.
+pub(crate) fn barred(block: u64, tokens: &[Bytes]) -> String {
+    format!("{BARRED} {block} {}", written(tokens))
+}
+
 /// What other nodes are told.
 pub(crate) fn ended(change: u64) -> String {
     format!("{ENDED} {change}")
@@ -103,14 +110,17 @@ pub(crate) fn answer(sessions: &Sessions, now_us: i64, question: &str) -> Option
     let (what, words) = question.split_once(' ')?;
     match what {
         QUESTION => users_told(sessions, now_us, &tokens_of(words)?),
-        ENDING => {
+        ENDING | BARRED => {
             let (change, words) = words.split_once(' ')?;
-            let tokens = tokens_of(words)?;
-            sessions.endings.say(change.parse().ok()?, &tokens, now_us);
+            let (change, tokens) = (change.parse().ok()?, tokens_of(words)?);
+            match what {
+                BARRED => sessions.endings.bar(change, &tokens, now_us),
+                _ => sessions.endings.say(change, &tokens, now_us),
+            }
             users_told(sessions, now_us, &tokens)
         }
         ENDED => {
-            sessions.endings.take_back(words.parse().ok()?);
+            sessions.endings.take_back(words.parse().ok()?, now_us);
             Some(String::new())
         }
         _ => None,
@@ -167,6 +177,7 @@ mod tests {
         let tokens = [Bytes::from_static(b"\x09\xff"), Bytes::from_static(b"\0")];
         assert_eq!(question(&tokens), "users 09ff,00");
         assert_eq!((ending(7, &tokens), ended(7)), ("ending 7 09ff,00".into(), "ended 7".into()));
+        assert_eq!(barred(8, &tokens), "barred 8 09ff,00");
         assert_eq!(tokens_of("09ff,00").as_deref(), Some(&tokens[..]));
         let builds = Loads::default();
         builds.begin(7);
@@ -183,11 +194,26 @@ mod tests {
         let is_ending = || sessions.endings.contains(&token, || 1);
         assert_eq!(answer(sessions, 0, &ending(7, &token)).as_deref(), Some(""));
         assert!(is_ending());
-        for misread in ["ending", "ending x 09ff", "ending 8", "ended", "ended x", "users 0", "others 09ff"] {
+        for misread in [
+            "ending",
+            "ending x 09ff",
+            "ending 8",
+            "barred",
+            "barred 8",
+            "barred x 09ff",
+            "ended",
+            "ended x",
+            "users 0",
+            "others 09ff",
+        ] {
             assert_eq!(answer(sessions, 0, misread), None, "{misread}");
         }
+        assert_eq!(answer(sessions, 0, &barred(8, &token)).as_deref(), Some(""));
         assert_eq!(answer(sessions, 0, &ended(7)).as_deref(), Some(""));
-        assert!(!is_ending());
+        let held = [(token[0].clone(), 8)];
+        assert!(!is_ending() && sessions.endings.barred(&token, || i64::MAX) == held);
+        assert_eq!(answer(sessions, 0, &ended(8)).as_deref(), Some(""));
+        assert!(sessions.endings.barred(&token, || i64::MAX).is_empty());
     }
 
     #[test]

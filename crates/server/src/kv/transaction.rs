@@ -385,6 +385,9 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         self.waited_for_lock(waited);
         held.map(drop).map_err(|e| about(e, key))
     }
+    fn is_full_of_locks(&self) -> bool {
+        self.txn.locks_full()
+    }
     fn is_far(&self) -> bool {
         self.txn.is_far()
     }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The token of a table's present version.
 pub fn version_of(table: &Table) -> Bytes {
@@ -190,10 +190,13 @@ impl CatalogView for Recorder {
 pub struct Relied {
     any: AtomicBool,
     tokens: Mutex<Vec<Bytes>>,
+    /// So many of them are of statements that have run.
+    run: AtomicUsize,
 }
 
 impl Relied {
-    fn add(&self, tokens: &[Bytes]) {
+    /// It does by these.
+    pub fn add(&self, tokens: &[Bytes]) {
         if tokens.is_empty() {
             return;
         }
@@ -208,6 +211,17 @@ impl Relied {
     /// Whether it does.
     pub fn has(&self, token: &Bytes) -> bool {
         self.tokens.lock().contains(token)
+    }
+    /// Whether it does by one of these, and not only by its present statement.
+    pub fn has_written_by(&self, tokens: &[Bytes]) -> bool {
+        let known = self.tokens.lock();
+        known.iter().take(self.run.load(Ordering::Relaxed)).any(|token| tokens.contains(token))
+    }
+    /// A statement has run: gives how many there are.
+    pub fn has_run(&self) -> usize {
+        let mark = self.mark();
+        self.run.store(mark, Ordering::Relaxed);
+        mark
     }
     /// How many there are. Only its session adds, so it knows without the lock if there are none.
     pub fn mark(&self) -> usize {
@@ -229,7 +243,9 @@ impl Relied {
     pub fn clear(&self) {
         if self.any.load(Ordering::Relaxed) {
             self.any.store(false, Ordering::Relaxed);
-            self.tokens.lock().clear();
+            let mut tokens = self.tokens.lock();
+            self.run.store(0, Ordering::Relaxed);
+            tokens.clear();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::catalog::reliance::tokens_in_use;
 use crate::catalog::{Named, Oid, Overlay, Snapshot, key, snapshot};
-use crate::syntax::{Ddl, DefaultOf, Name, ObjectKind};
+use crate::syntax::{AlterAction, Ddl, DefaultOf, Name, ObjectKind};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 
@@ -65,8 +65,21 @@ impl Names<'_> {
     }
 }
 
-/// The tokens of the versions of the relations that it names which may be in use, but for those that the transaction has changed before: others do not go by them.
+/// The tokens of the versions of the relations that it names which may be in use, but for those that the transaction has changed before: others do not go by them. Of what makes something new none: what has
+/// its name already stays as it is, or is found as it runs; nor of SPLIT AT, which ends nothing.
 pub(crate) fn tokens(ddl: &Ddl, catalog: &Snapshot, own: &Overlay, database: Oid, path: &[String]) -> Vec<Bytes> {
+    let ends = match ddl {
+        Ddl::CreateTable(_)
+        | Ddl::CreateTableAs { .. }
+        | Ddl::CreateSequence { .. }
+        | Ddl::CreateView { .. }
+        | Ddl::SplitIndex { .. } => false,
+        Ddl::AlterTable { actions, .. } => !actions.iter().all(|action| matches!(action, AlterAction::SplitAt(_))),
+        _ => true,
+    };
+    if !ends {
+        return Vec::new();
+    }
     let records = keys(ddl, catalog, database, path);
     let relations = catalog.all_relations().filter(|relation| {
         let id = snapshot::id_of(relation);

@@ -29,7 +29,7 @@
 //!
 //! # Caveats
 //! Who only reads does not wait, nor who looks at the catalog. Who writes to a table that foreign keys of it point at does, since what he writes may lead to it. Little tables (2,000 rows) are changed in one transaction, unless that meets a conflict. Inside a block, behind other statements or before
-//! them, a change is made at once, as before.
+//! them, a change is made at once, and whoever comes to write waits for its end ([`super::barrier`]).
 
 use super::about;
 use super::alter_column::widens;

@@ -15,12 +15,15 @@
 //! ALTER TABLE that reads all rows, alone, lets their writers wait: [`exclusive`]. A table that is empty is taken over by who fills it: [`takeover`]; one
 //! is written anew by a statement that changes more rows than a transaction may hold: [`rewriting`].
 //!
+//! What a change inside a block ends keeps writers waiting until the block does: [`barrier`].
+//!
 //! Caveats: inside a block a change that reads a whole table starves under steady writes to it and then fails with 40001; SPLIT AT, RESTART
 //! of a sequence, and the numbers of sequences are not undone by a rollback.
 
 mod about;
 mod alter;
 mod alter_column;
+mod barrier;
 mod column;
 mod comment;
 mod constraint;
@@ -58,6 +61,7 @@ mod view_names;
 mod view_text;
 
 pub(crate) use about::tokens as tokens_named;
+pub(crate) use barrier::Barrier;
 pub use exclusive::{alter_exclusively, reads_rows};
 pub use load::Loader;
 pub(crate) use load::held_bytes_max;

@@ -22,6 +22,7 @@
 use super::online::STEP_ATTEMPTS_MAX;
 use super::users::All;
 use crate::catalog::garbage::{all_left, drop_left};
+use crate::catalog::reliance::tokens_in_use;
 use crate::catalog::{Change, Check, Oid, Overlay, Relation, Snapshot, Table, change, key};
 use crate::database::Database;
 use crate::transaction::{Isolation, Kv, LockWait, Patience, TxnRef};
@@ -125,9 +126,16 @@ fn change_now(
 /// # Errors
 /// Those of the layers below.
 pub fn take_back_orphans(db: &Database, patience: &Patience) -> Result<bool, SqlError> {
+    // Before the catalog is looked at, which knows what these were then, if that has not ended.
+    let barred = db.sessions.endings.all_barred(db.kv.monotonic_us());
     let mut txn = patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
     let catalog = db.catalog.current(db.kv.as_ref(), patience, txn.as_mut(), None)?;
     drop(txn);
+    if !barred.is_empty() {
+        let known: BTreeSet<Bytes> = catalog.all_relations().flat_map(|relation| tokens_in_use(relation)).collect();
+        let ended = barred.iter().filter(|(token, _)| !known.contains(token));
+        ended.for_each(|(token, block)| db.sessions.endings.unbar(token, *block));
+    }
     let mut done = settle_left(db, patience, catalog.version())?;
     for relation in catalog.all_relations() {
         let Relation::Table(table) = &**relation else { continue };

@@ -99,16 +99,22 @@ impl<'a> Run<'a> {
         Done { tag, notices: self.notices, changed, fresh: self.fresh }
     }
 
-    /// The tokens that the statement ends: of the relations that it changes or removes, and of the version before, which may still be in use. But for those that its
+    /// The tokens that the statement ends: of the relations that it changes or removes, or whose schema it renames, and of the version before, which may still be in use. But for those that its
     /// transaction has changed before (`own`): others do not go by them.
     pub fn ended(&self, own: &Overlay) -> Vec<Bytes> {
         if !self.changed {
             return Vec::new();
         }
+        let stays =
+            |schema: &&Arc<Schema>| self.catalog().schema_by_id(schema.id).is_some_and(|now| Arc::ptr_eq(now, schema));
+        let schemas = self.before.schemas(self.database.id).filter(|schema| !stays(schema));
+        // Who went by the name of one.
+        let renamed: BTreeSet<Oid> = schemas.map(|schema| schema.id).collect();
         let mut tokens = Vec::new();
         for relation in self.before.all_relations() {
             let id = snapshot::id_of(relation);
-            if own.has_changed(id) || self.catalog().relation(id).is_some_and(|now| Arc::ptr_eq(now, relation)) {
+            let stays = self.catalog().relation(id).is_some_and(|now| Arc::ptr_eq(now, relation));
+            if own.has_changed(id) || stays && !renamed.contains(&snapshot::schema_of(relation)) {
                 continue;
             }
             tokens.extend(tokens_in_use(relation));
@@ -121,7 +127,8 @@ impl<'a> Run<'a> {
         std::mem::take(&mut self.loads)
     }
 
-    pub(super) fn catalog(&self) -> &Snapshot {
+    /// The catalog as changed so far.
+    pub fn catalog(&self) -> &Snapshot {
         self.change.snapshot()
     }
     pub(super) fn touch(&mut self) -> &mut Change<'a> {

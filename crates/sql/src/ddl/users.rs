@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::sessions::{Backend, Sessions};
-use crate::transaction::{Interrupt, Kv, LockTimeout, Patience};
+use crate::transaction::{Interrupt, Kv, LockMode, LockTimeout, Patience, RowWaiter, RowWaits};
 use crate::users::{ASK_US, Found, KEPT_OUT_US, ended, ending, local, question, still, users_of, waits};
 use crate::{KvError, SqlError};
 use bytes::Bytes;
@@ -110,7 +110,7 @@ impl Ending {
         if !self.said.swap(false, Ordering::Relaxed) {
             return;
         }
-        self.sessions.endings.take_back(self.change);
+        self.sessions.endings.take_back(self.change, self.kv.monotonic_us());
         if !self.kv.peers().is_empty() {
             self.kv.ask_peers(&[ended(self.change)], |_| None, &mut || true);
         }
@@ -134,6 +134,19 @@ pub(crate) enum Holds {
     /// Locks: of a table against other changes of it, of rows. Whoever waits for one of these, himself or by way of others, is not waited for; nor is who waits so long
     /// for what is not known here that it may be one.
     Locks,
+    /// The same, of a block, which can be given up: who certainly waits for it makes a deadlock.
+    Block,
+}
+
+/// Whether somebody who is waited for waits for who waits for him.
+enum Circle {
+    None,
+    /// He may.
+    Perhaps,
+    /// The session that is waited for does, and has written by the tokens. Who waits for what, from it to one who waits for this session.
+    Certain(Vec<RowWaiter>),
+    /// It does, and would only write by them: behind its wait it begins its statement anew.
+    Anew(u64),
 }
 
 /// Those of the other nodes that answer the last of these questions, or those before that.
@@ -160,13 +173,17 @@ impl Users<'_> {
         if self.tokens.is_empty() {
             return All::default();
         }
-        // Nodes of the release before understand the first only.
-        let mut questions = vec![question(self.tokens)];
-        if let Some(Ending { change, said, .. }) = self.ending.filter(|_| self.db.options.keeps_out) {
+        let says = self.ending.filter(|_| self.db.options.keeps_out).map(|Ending { change, said, .. }| {
             said.store(true, Ordering::Relaxed);
             self.db.sessions.endings.say(*change, self.tokens, self.db.kv.monotonic_us());
-            questions.push(ending(*change, self.tokens));
-        }
+            ending(*change, self.tokens)
+        });
+        self.find_telling(says)
+    }
+
+    /// The same; other nodes are told something in words that those of the release before do not understand, which is also the question.
+    pub fn find_telling(&self, says: Option<String>) -> All {
+        let questions: Vec<String> = [question(self.tokens)].into_iter().chain(says).collect();
         let elsewhere = elsewhere(self.db, &self.patience, &questions);
         All::new(self.here(), elsewhere)
     }
@@ -174,7 +191,7 @@ impl Users<'_> {
     /// Waits until those who were found have ended. `false`: they may wait for this session.
     ///
     /// # Errors
-    /// What ends the wait: 57014, and 55P03.
+    /// What ends the wait: 57014, and 55P03; 40P01 where somebody certainly waits for this block.
     pub fn wait(&self, mut all: All, lock_timeout: &LockTimeout, interrupt: &Interrupt) -> Result<bool, SqlError> {
         let now_us = || self.db.kv.monotonic_us();
         let began_us = now_us();
@@ -196,9 +213,18 @@ impl Users<'_> {
             if lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
                 return Err(KvError::LockNotAvailable { key: None, waited: true }.into());
             }
-            if holds && self.are_stuck(&all, &mut stuck)
-                || self.holds != Holds::Nothing && self.is_waited_for(&all, &mut unknown)
-            {
+            match self.holds {
+                Holds::Nothing => {}
+                Holds::Locks | Holds::Block => match self.circle(&all, &mut unknown) {
+                    Circle::Certain(circle) if self.holds == Holds::Block => {
+                        return Err(KvError::Deadlock { circle: self.closed(circle) }.into());
+                    }
+                    Circle::Certain(_) | Circle::Perhaps => return Ok(false),
+                    Circle::Anew(session) => all.here.users.retain(|user, _| user.0 != session),
+                    Circle::None => {}
+                },
+            }
+            if holds && self.are_stuck(&all, &mut stuck) {
                 return Ok(false);
             }
             never.wait_for(&mut lock.lock(), LOOK_EVERY);
@@ -214,22 +240,36 @@ impl Users<'_> {
 
     /// Whether somebody who is waited for waits for a lock of this session's, himself or by way of others; or he, or one of those, for so long for what is not known
     /// here (such a wait as this, a lock at another node) that it may be one.
-    fn is_waited_for(&self, all: &All, looks: &mut BTreeMap<u64, u32>) -> bool {
-        let (mut circle, mut unknown) = (false, BTreeSet::new());
+    fn circle(&self, all: &All, looks: &mut BTreeMap<u64, u32>) -> Circle {
+        let (mut circle, mut unknown) = (None, BTreeSet::new());
         self.db.kv.look_at_row_waits(&mut |waits| {
             let mut open: Vec<u64> = all.here.users.keys().map(|user| user.0).collect();
-            let mut seen: BTreeSet<u64> = open.iter().copied().collect();
-            while let Some(session) = open.pop().filter(|_| !circle) {
-                match waits.of(session) {
-                    Some((_, before)) => {
-                        circle |= before.contains(&self.own.number);
-                        open.extend(before.into_iter().filter(|session| seen.insert(*session)));
-                    }
-                    None => drop(unknown.insert(session)),
+            // Each with who waits for him.
+            let mut seen: BTreeMap<u64, Option<u64>> = open.iter().map(|session| (*session, None)).collect();
+            while let Some(session) = open.pop().filter(|_| circle.is_none()) {
+                let Some((_, before)) = waits.of(session) else {
+                    unknown.insert(session);
+                    continue;
+                };
+                if before.contains(&self.own.number) {
+                    circle = Some(path(waits, &seen, session));
+                }
+                for next in before {
+                    seen.entry(next).or_insert_with(|| {
+                        open.push(next);
+                        Some(session)
+                    });
                 }
             }
         });
         let sessions = self.db.sessions.all();
+        if let Some((first, circle)) = circle {
+            let has_written = |other: &Arc<Backend>| other.number == first && other.relied.has_written_by(self.tokens);
+            return match sessions.iter().any(has_written) {
+                true => Circle::Certain(circle),
+                false => Circle::Anew(first),
+            };
+        }
         let waiting = sessions.iter().filter(|other| other.waits_for_lock_since_us().is_some());
         let waiting: BTreeSet<u64> = waiting.map(|other| other.number).collect();
         unknown.retain(|session| waiting.contains(session));
@@ -238,11 +278,16 @@ impl Users<'_> {
             *looks.entry(session).or_default() += 1;
         }
         let elsewhere = || all.elsewhere.values().flat_map(|(found, _)| found.users.values());
-        let long = || {
-            looks.values().any(|looks| *looks >= CIRCLE_LOOKS)
-                || elsewhere().flatten().any(|waited_us| *waited_us >= CIRCLE_US)
-        };
-        circle || long()
+        let long = looks.values().any(|looks| *looks >= CIRCLE_LOOKS)
+            || elsewhere().flatten().any(|waited_us| *waited_us >= CIRCLE_US);
+        if long { Circle::Perhaps } else { Circle::None }
+    }
+
+    /// A circle with this session in it, which waits for the end of what is written by the tokens.
+    fn closed(&self, mut circle: Vec<RowWaiter>) -> Vec<RowWaiter> {
+        let key = self.tokens.first().cloned().unwrap_or_default();
+        circle.insert(0, RowWaiter { session: Some(self.own.number), key, mode: LockMode::Update });
+        circle
     }
 
     /// Whether somebody who is waited for has waited for locks for so long that he may wait for one of this session's.
@@ -262,4 +307,17 @@ impl Users<'_> {
         looks.values().any(|looks| *looks >= CIRCLE_LOOKS)
             || elsewhere.flatten().any(|waited_us| *waited_us >= CIRCLE_US)
     }
+}
+
+/// Who waits for what, from where `seen` begins to a session; and whose session is there.
+fn path(waits: &dyn RowWaits, seen: &BTreeMap<u64, Option<u64>>, session: u64) -> (u64, Vec<RowWaiter>) {
+    let (mut path, mut first) = (Vec::new(), session);
+    let mut at = Some(session);
+    while let Some(session) = at {
+        first = session;
+        path.extend(waits.of(session).map(|(waiter, _)| waiter));
+        at = seen.get(&session).copied().flatten();
+    }
+    path.reverse();
+    (first, path)
 }

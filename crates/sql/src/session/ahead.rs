@@ -8,7 +8,7 @@
 //! it: a time at which the result had another one is refused ([`Prepared::tell`]).
 
 use super::Session;
-use super::prepared::Prepared;
+use super::prepared::{Prepared, Purpose};
 use crate::plan::Plan;
 use crate::syntax::AsOf;
 use crate::transaction::Consistency;
@@ -36,7 +36,7 @@ impl Session {
 
     fn plan_ahead_by(&mut self, prepared: &Prepared, unseen: bool) -> Result<Arc<dyn Plan>, SqlError> {
         let of_the_present = |session: &mut Session| match unseen {
-            true => session.presume_planned(prepared, None),
+            true => session.presume_planned(prepared, None, Purpose::Tell),
             false => session.ensure_planned(prepared, None),
         };
         if self.active.is_some() {

@@ -216,8 +216,10 @@ impl Session {
         let mark = active.txn.with(|t| t.savepoint());
         let (fresh, claims, own) =
             (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());
+        let barred = active.barred();
         let (name, read_only) = (name.into(), self.modes.read_only);
-        let savepoint = Savepoint { name, mark, settings, fresh, constraints, claims, advisory, own, read_only };
+        let savepoint =
+            Savepoint { name, mark, settings, fresh, constraints, claims, barred, advisory, own, read_only };
         if let Some(active) = self.active.as_mut() {
             active.savepoints.push(savepoint);
             active.between = active.beginning.map(|_| mark);
@@ -299,6 +301,8 @@ impl Session {
             t.release_since(mark);
             t.rollback_to(mark);
         });
+        let barred = active.savepoints[index].barred;
+        active.barrier.iter_mut().for_each(|barrier| barrier.back_to(barred));
         let made = active.fresh.len();
         active.taken_over.retain(|taken| taken.at < made);
         active.forget_relied();

@@ -138,7 +138,10 @@ impl Session {
         let context = self.statement_context(Vec::new())?;
         let mut state = match plan.execute(&context)? {
             Execution::Rows(rows) => PortalState::Running(rows, 0),
-            Execution::Done { rows, .. } => PortalState::Buffered(Buffered::new(rows, None, &context.memory)?),
+            Execution::Done { rows, .. } => {
+                self.look_back(prepared)?;
+                PortalState::Buffered(Buffered::new(rows, None, &context.memory)?)
+            }
         };
         let binary = format.layout == CopyLayout::Binary;
         out.copy_out(width, binary);
@@ -197,6 +200,12 @@ impl Session {
         }
         if let Some(active) = self.active.as_ref() {
             active.catalog.hold(&table)?;
+        }
+        if self.db.sessions.endings.any() {
+            let tokens = self.backend.relied.behind(mark);
+            if self.wait_at_barriers(&tokens, mark, true)? && !table.gated {
+                self.wait_for_changes(&tokens, mark)?;
+            }
         }
         let context = self.statement_context(Vec::new())?;
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));

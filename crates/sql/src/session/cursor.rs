@@ -1,7 +1,7 @@
 //! PREPARE, EXECUTE, DEALLOCATE; DECLARE, FETCH, MOVE, CLOSE.
 
 use super::portal::{Buffered, Portal, PortalState, bind_again};
-use super::prepared::{Prepared, Statement};
+use super::prepared::{Prepared, Purpose, Statement};
 use super::read_out::ReadOut;
 use super::run::{How, Outcome, next_rows};
 use super::scroll::{Moved, Scroll, backward, forward_steps, only_forward};
@@ -135,7 +135,7 @@ impl Session {
         past: Option<Timestamp>,
     ) -> Result<(Arc<dyn Plan>, Vec<Value>), SqlError> {
         self.ensure_active(past)?;
-        let plan = self.plan_of(prepared)?;
+        let plan = self.plan_with(prepared, None, Purpose::Tell)?;
         let types = plan.parameters().to_vec();
         if types.len() != arguments.len() {
             return Err(SqlError::new(
@@ -227,8 +227,7 @@ impl Session {
         let prepared = Arc::new(prepared);
         let params = bound.params.clone();
         let as_of = self.statement_as_of(&prepared, &params, how.commit)?;
-        self.ensure_active(as_of)?;
-        let plan = self.plan_of(&prepared)?;
+        let plan = self.plan_to_hold(&prepared, as_of)?;
         if params.len() < plan.parameters().len() {
             let number = params.len() + 1;
             return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
@@ -238,13 +237,12 @@ impl Session {
         }
         // One that locks its rows takes them as they are when it gets to them.
         let live = plan.is_read_only();
-        if !live {
-            self.begin_write(&prepared)?;
-        }
         if let Some(active) = self.active.as_mut() {
             // Its snapshot is in use, though nothing was read yet.
             active.untouched &= !live;
             active.statements += 1;
+            // FETCH goes by what it is now: whoever changes that waits for this transaction.
+            active.written_by = self.backend.relied.has_run();
         }
         // DECLARE with its words, as far as they are shown; `prepared` is the query in it.
         let text = self.backend.activity().query.unwrap_or_else(|| prepared.text.clone());

@@ -1,6 +1,7 @@
 //! EXPLAIN, and EXPLAIN ANALYZE: the plan, and what time cost.
 
 use super::portal::{Portal, PortalState, bind_again};
+use super::prepared::{Prepared, Purpose};
 use super::run::{How, Outcome, next_rows};
 use super::{Block, Session, text_field};
 use crate::context::StatementContext;
@@ -37,7 +38,8 @@ impl Session {
         let as_of = self.statement_as_of(&prepared, &params, how.commit)?;
         self.ensure_active(as_of)?;
         let began_us = self.db.kv.now_us();
-        let plan = self.plan_of(&prepared)?;
+        let purpose = if options.analyze { Purpose::Run } else { Purpose::Tell };
+        let plan = self.plan_with(&prepared, None, purpose)?;
         if options.analyze && !plan.is_read_only() {
             self.begin_write(&prepared)?;
         }
@@ -48,7 +50,7 @@ impl Session {
         if !portal.fits_inside(plan.as_ref()) {
             return Err(bind_again());
         }
-        self.explain_plan(&plan, params, options, began_us, portal, how, out)
+        self.explain_plan((&prepared, &plan), params, options, began_us, portal, how, out)
     }
 
     /// EXPLAIN EXECUTE
@@ -69,17 +71,18 @@ impl Session {
         let (_, params) = self.execute_arguments(name, &prepared, arguments, how.commit)?;
         let as_of = self.statement_as_of(&prepared, &params, how.commit)?;
         self.ensure_active(as_of)?;
-        let plan = self.plan_of(&prepared)?;
+        let purpose = if options.analyze { Purpose::Run } else { Purpose::Tell };
+        let plan = self.plan_with(&prepared, None, purpose)?;
         if options.analyze && !plan.is_read_only() {
             self.begin_write(&prepared)?;
         }
-        self.explain_plan(&plan, params, options, began_us, portal, how, out)
+        self.explain_plan((&prepared, &plan), params, options, began_us, portal, how, out)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call of two, and what both know")]
     fn explain_plan(
         &mut self,
-        plan: &Arc<dyn Plan>,
+        (prepared, plan): (&Prepared, &Arc<dyn Plan>),
         params: Vec<Value>,
         options: Options,
         began_us: i64,
@@ -111,10 +114,12 @@ impl Session {
             }
             explained.total = Some(Total { rows, execution_us, meters, time: Vec::new() });
         }
-        if let Some(active) = self.active.as_mut() {
-            active.statements += 1;
+        if options.analyze && !plan.is_read_only() {
+            self.look_back(prepared)?;
         }
-        if how.commit && self.block == Block::None {
+        let commits = how.commit && self.block == Block::None;
+        self.has_run(!commits);
+        if commits {
             self.commit()?;
         }
         if let (Some(txn), Some(total)) = (txn, explained.total.as_mut()) {

@@ -19,6 +19,7 @@ mod active;
 mod ahead;
 mod analyze;
 mod as_of;
+mod barrier;
 mod conflict;
 mod constraints;
 mod control;
@@ -34,6 +35,7 @@ mod measure;
 mod mentions;
 mod portal;
 mod prepared;
+mod presumed;
 mod read_out;
 mod rewriting;
 mod run;
@@ -83,6 +85,7 @@ use copy::CopyIn;
 use portal::Portals;
 use prepared::Prepared;
 use settings::Settings;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -151,6 +154,8 @@ pub struct Session {
     is_half_done: bool,
     /// It has met a change that is about to end what it would write by.
     met_ending: bool,
+    /// It has waited for a block that had barred what it would write by, and was given the lock: the next time it goes on.
+    met_barrier: Cell<bool>,
     /// It is a change, which keeps others out until it has committed.
     ending: Option<Ending>,
     /// The present statement commits when it is done.
@@ -284,6 +289,7 @@ impl Session {
             waited_for_users: 0,
             is_half_done: false,
             met_ending: false,
+            met_barrier: Cell::new(false),
             ending: None,
             commits: false,
             lone_claims: Arc::new(Claims::lone()),

@@ -54,6 +54,15 @@ pub(super) enum Statement {
     Empty,
 }
 
+/// What a statement is planned for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It is to run by it now.
+    Run,
+    /// Something is told of it: what it takes and gives, how it would run. It is planned again when it runs, perhaps by another catalog: until then it writes by nothing.
+    Tell,
+}
+
 /// A plan, and what it was made for.
 struct Current {
     made: Made,
@@ -155,11 +164,16 @@ impl Session {
     /// The plan of a prepared statement, made again if what it is made of or the settings have changed; the transaction relies on it. There must be
     /// one.
     pub(super) fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<dyn Plan>, SqlError> {
-        self.plan_with(prepared, None)
+        self.plan_with(prepared, None, Purpose::Run)
     }
 
     /// As [`Session::plan_of`], where one has been made of the catalog of before ([`Session::plan_by_what_is_known`]): if it holds, it is that one.
-    pub(super) fn plan_with(&mut self, prepared: &Prepared, before: Option<Made>) -> Result<Arc<dyn Plan>, SqlError> {
+    pub(super) fn plan_with(
+        &mut self,
+        prepared: &Prepared,
+        before: Option<Made>,
+        purpose: Purpose,
+    ) -> Result<Arc<dyn Plan>, SqlError> {
         let mut held = prepared.plan.lock();
         let Some(active) = self.active.as_mut() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
@@ -172,7 +186,7 @@ impl Session {
                 current.made.number = number;
                 current.presumed &= active.presumed;
                 let Made { plan, uses, .. } = &current.made;
-                active.rely_on(uses, plan.as_ref(), &self.backend.filled)?;
+                active.rely_on(uses, plan.as_ref(), (&self.backend.filled, purpose))?;
                 return Ok(plan.clone());
             }
         }
@@ -209,7 +223,7 @@ impl Session {
             });
         }
         if let Some(active) = self.active.as_mut() {
-            active.rely_on(&made.uses, plan.as_ref(), &self.backend.filled)?;
+            active.rely_on(&made.uses, plan.as_ref(), (&self.backend.filled, purpose))?;
         }
         let presumed = self.active.as_ref().is_some_and(|active| active.presumed);
         let presumed = presumed && held.as_ref().is_none_or(|old| old.presumed);

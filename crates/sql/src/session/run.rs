@@ -1,7 +1,7 @@
 //! Runs one statement: plans it, pulls its rows, commits if the transaction is its own, and tries again if it may.
 
 use super::portal::{Buffered, Portal, PortalState};
-use super::prepared::Prepared;
+use super::prepared::{Prepared, Purpose};
 use super::schema_change::needs_no_block;
 use super::startup::Executed;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
@@ -108,8 +108,9 @@ impl Session {
                 self.run_retrying(portal, how, out)
             }
             Some(command) => {
-                if let Some(active) = self.active.as_mut().filter(|_| !leaves_marks(command)) {
-                    active.between = None;
+                if let Some(active) = self.active.as_mut() {
+                    active.tried_from = None;
+                    active.between = active.between.filter(|_| leaves_marks(command));
                 }
                 self.run_control(command, portal, how, out)
             }
@@ -145,11 +146,18 @@ impl Session {
         let repeatable = matches!(portal.state, PortalState::Ready);
         (self.met_conflict, self.met_ending, self.waited_for_users) = (false, false, 0);
         self.is_half_done = false;
+        self.met_barrier.set(false);
+        if let Some(active) = self.active.as_mut() {
+            active.tried_from = None;
+        }
         let mut attempts = 0;
         loop {
             attempts += 1;
             let alone = repeatable && self.active.as_ref().is_none_or(|a| a.statements == 0 && a.savepoints.is_empty());
             let savepoint = self.statement_savepoint(repeatable && !alone);
+            if let Some(active) = self.active.as_mut() {
+                active.tried_from = active.tried_from.or(savepoint);
+            }
             // Beside busy writers it may never come so far as to run out.
             let worn = attempts == STATEMENT_ATTEMPTS_MAX;
             let e = match self.attempt_confirmed(portal, how, out) {
@@ -224,10 +232,12 @@ impl Session {
     }
 
     /// A statement has run. Where it has ended, and others may follow, the next one is repeated from here at READ COMMITTED.
-    fn has_run(&mut self, others_follow: bool) {
+    pub(super) fn has_run(&mut self, others_follow: bool) {
         let Some(active) = self.active.as_mut() else { return };
         active.statements += 1;
-        active.written_by = self.backend.relied.mark();
+        active.written_by = self.backend.relied.has_run();
+        // What it has locked stays so.
+        active.tried_from = None;
         active.between = active.beginning.filter(|_| others_follow).map(|_| active.txn.with(|t| t.savepoint()));
     }
 
@@ -278,7 +288,13 @@ impl Session {
                 }
                 self.run_copy(copy, how, out)?
             }
-            _ => self.run_planned(portal, &prepared, how, out)?,
+            _ => {
+                let outcome = self.run_planned(portal, &prepared, how, out)?;
+                if portal.plan.as_ref().is_some_and(|plan| !plan.is_read_only()) {
+                    self.look_back(&prepared)?;
+                }
+                outcome
+            }
         };
         if self.active.as_ref().is_some_and(|active| active.presumed) {
             self.confirm_catalog()?;
@@ -306,16 +322,22 @@ impl Session {
                 Some(told) => self.settle_time(told)?,
                 None => self.statement_as_of(prepared, &portal.params, how.commit)?,
             };
-            let plan = self.presume_planned(prepared, as_of)?;
+            let plan = self.presume_planned(prepared, as_of, Purpose::Run)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
                 let mark = self.active.as_ref().map_or(0, |active| active.written_by);
+                let ungated = prepared.uses().filter(|uses| uses.gated().next().is_none());
                 if self.db.sessions.endings.any()
-                    && let Some(uses) = prepared.uses().filter(|uses| uses.gated().next().is_none())
+                    && let Some(uses) = &ungated
                 {
                     self.wait_for_changes(uses.tokens(), mark)?;
                 }
-                self.hold_versions(prepared)?;
+                if self.hold_versions(prepared, true)?
+                    && let Some(uses) = &ungated
+                {
+                    // Meanwhile a change that is its whole transaction has not seen it.
+                    self.wait_for_changes(uses.tokens(), mark)?;
+                }
                 self.read_out_cursors()?;
             }
             if let Some(bound) = portal.plan.as_ref()
@@ -376,7 +398,7 @@ impl Session {
     /// A statement that may write is refused where nothing may be written, and holds the versions of what it writes that are held.
     pub(super) fn begin_write(&self, prepared: &Prepared) -> Result<(), SqlError> {
         self.refuse_in_read_only(prepared)?;
-        self.hold_versions(prepared)
+        self.hold_versions(prepared, false).map(drop)
     }
 
     /// A statement that may write is refused before it finds out whether it will.

@@ -1,7 +1,6 @@
 //! DDL, from the session's side: the change runs in the session's transaction, which then sees the new catalog.
 
 use super::Session;
-use super::prepared::Prepared;
 use super::run::Outcome;
 use crate::catalog::view::View;
 use crate::catalog::{Changed, Named};
@@ -12,16 +11,11 @@ use crate::ddl::{
 };
 use crate::output::Output;
 use crate::syntax::{AlterAction, Ddl, DefaultOf, Name, ObjectKind, TableConstraint, TableConstraintKind};
-use crate::transaction::{BeginOptions, Isolation};
-use crate::users::waits;
+use crate::transaction::BeginOptions;
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
-use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// How often whoever waits for a change looks whether it is over.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// So often one statement waits for those who have written to its tables; then it goes on, and is met by their tokens.
 const USERS_WAITED_MAX: u32 = 4;
 
@@ -30,31 +24,34 @@ impl Session {
     pub(super) fn run_ddl(&mut self, ddl: &Ddl, alone: bool, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         self.settle_before_ddl()?;
         let db = self.db.clone();
-        if let Some(waited) = self.wait_behind_others(&db, ddl)? {
-            return Err(waited);
-        }
         let statement = self.statement_context(Vec::new())?;
         let own = self.active.as_ref().map(|active| active.own.clone()).unwrap_or_default();
         let mut run = Run::begin(&db, &self.database, statement, &own, ddl)?;
         run.empty = self.active.as_ref().map_or(Vec::new(), |active| active.empty(&self.backend.filled));
         run.alone = alone && self.active.as_ref().is_some_and(|active| active.statements == 0);
+        // Its transaction ends with it, and began with it.
+        let lone = alone && self.active.as_ref().is_some_and(|active| active.has_done_nothing());
+        if !lone {
+            let path = &self.settings.eval.search_path;
+            let named = tokens_named(ddl, run.catalog(), &own, self.database.id, path);
+            if self.bar(&db, &named)?.is_some() {
+                drop(run);
+                return Err(self.wait_unbarred(&db, &named)?);
+            }
+        }
         // Places in the texts of expressions and queries inside a definition are not places in the client's text.
         let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
         let loads = run.take_loads();
         self.remember_loads(loads);
         if result.is_ok() && db.options.waits_for_users {
-            let holds = self.may_wait_for_users();
-            let first = self.active.as_ref().is_some_and(|active| active.has_done_nothing());
-            let ended = if holds.is_some() || alone && first { run.ended(&own) } else { Vec::new() };
-            // Its commit comes next: until then others are kept out, without a gap since its last attempt; also where it does not wait any more.
-            let ending = (alone && first && !ended.is_empty()).then(|| Ending::new(&db));
-            let users =
-                Users { ending: ending.as_ref(), ..self.users_of(&db, &ended, holds.unwrap_or(Holds::Nothing)) };
-            let found = users.find();
-            self.ending = ending;
-            if let Some(holds) = holds.filter(|_| !found.is_empty()) {
+            let ended = run.ended(&own);
+            let found = if lone { self.find_users(&db, &ended) } else { self.bar(&db, &ended)? };
+            if let Some(found) = found {
                 drop(run);
-                return Err(self.wait_for_users(&db, &ended, found, holds)?);
+                return Err(match lone {
+                    true => self.wait_for_users(&db, &ended, found)?,
+                    false => self.wait_unbarred(&db, &ended)?,
+                });
             }
         }
         let Done { tag, notices, changed, fresh } = run.finish(result?);
@@ -83,90 +80,54 @@ impl Session {
         }
     }
 
-    /// Whether a change may wait for those who have written by what it ends, and what is held then: it can be repeated, behind other statements at READ COMMITTED only.
-    fn may_wait_for_users(&self) -> Option<Holds> {
-        let waits = self.db.options.waits_for_users && self.waited_for_users < USERS_WAITED_MAX;
-        let active = self.active.as_ref().filter(|_| waits && !self.backend.effects.is_final())?;
-        match active.has_done_nothing() {
-            true => Some(Holds::Nothing),
-            false => (active.isolation == Isolation::ReadCommitted).then_some(Holds::Locks),
+    /// Those for whom a change is to wait that is its whole transaction. Its commit comes next: until then others are kept out, without a gap since its last attempt; also where it does not wait any more.
+    fn find_users(&mut self, db: &Database, ended: &[Bytes]) -> Option<UsersFound> {
+        if ended.is_empty() {
+            self.ending = None;
+            return None;
         }
+        let ending = Ending::new(db);
+        let found = Users { ending: Some(&ending), ..self.users_of(db, ended, Holds::Nothing) }.find();
+        self.ending = Some(ending);
+        Some(found).filter(|found| !found.is_empty() && self.may_wait_for_users())
     }
 
-    /// Behind other statements what a change has read certified stays read, however often it is repeated. So it waits before it looks at anything, for those who have
-    /// written to what it names. Gives why it is to run at a later snapshot.
-    fn wait_behind_others(&mut self, db: &Database, ddl: &Ddl) -> Result<Option<SqlError>, SqlError> {
-        let Some(Holds::Locks) = self.may_wait_for_users() else { return Ok(None) };
-        let Some(active) = self.active.as_ref() else { return Ok(None) };
-        let path = &self.settings.eval.search_path;
-        let named = tokens_named(ddl, active.view.snapshot(), &active.own, self.database.id, path);
-        let found = self.users_of(db, &named, Holds::Locks).find();
-        match found.is_empty() {
-            true => Ok(None),
-            false => self.wait_for_users(db, &named, found, Holds::Locks).map(Some),
-        }
+    /// Whether a change may wait, once more, for those who have written by what it ends: it can be repeated.
+    pub(super) fn may_wait_for_users(&self) -> bool {
+        self.waited_for_users < USERS_WAITED_MAX && !self.backend.effects.is_final()
     }
 
-    fn users_of<'a>(&'a self, db: &'a Database, ended: &'a [Bytes], holds: Holds) -> Users<'a> {
+    pub(super) fn users_of<'a>(&'a self, db: &'a Database, ended: &'a [Bytes], holds: Holds) -> Users<'a> {
         Users { db, own: &self.backend, tokens: ended, patience: self.patience(), holds, ending: self.ending.as_ref() }
     }
 
-    /// Who is to write by what a change is about to end begins anew when that is over: his transaction, if it has done nothing yet; at READ COMMITTED else this statement, unless it has written by what that
-    /// change ends (`mark`: what it had written by before). So the change does not wait for him, and whoever waits for him does so for as long as the change keeps others out. The first time at once, since it
-    /// may be over here. All others go on, and are waited for, or refused at their commit. (Who writes by a gated version waits there: decision 216.)
-    ///
-    /// # Errors
-    /// A restart; what ends the wait.
-    pub(super) fn wait_for_changes(&mut self, tokens: &[Bytes], mark: usize) -> Result<(), SqlError> {
-        let now_us = || self.db.kv.monotonic_us();
-        let endings = &self.db.sessions.endings;
-        let Some(active) = self.active.as_ref().filter(|_| !self.backend.effects.is_final()) else { return Ok(()) };
-        if !endings.contains(tokens, now_us) {
-            return Ok(());
-        }
-        match active.has_done_nothing() {
-            true => self.restart(),
-            false if active.isolation != Isolation::ReadCommitted => return Ok(()),
-            false if endings.contains(&self.backend.relied.before(mark), now_us) => return Ok(()),
-            false => self.backend.relied.back_to(mark),
-        }
-        if std::mem::replace(&mut self.met_ending, true) {
-            let (db, patience) = (self.db.clone(), self.patience());
-            let now_us = || db.kv.monotonic_us();
-            let began_us = now_us();
-            let (lock, never) = (Mutex::new(()), Condvar::new());
-            let _waiting = waits(&self.interrupt, began_us);
-            while db.sessions.endings.contains(tokens, now_us) {
-                patience.check(now_us)?;
-                let waited_us = u64::try_from(now_us().saturating_sub(began_us)).unwrap_or(0);
-                if self.backend.lock_timeout.is_over_after(waited_us) {
-                    return Err(KvError::LockNotAvailable { key: None, waited: true }.into());
-                }
-                never.wait_for(&mut lock.lock(), LOOK_EVERY);
-            }
-        }
-        Err(KvError::Restart { reason: "a change of the table was waited for".into(), key: None }.into())
-    }
-
-    /// Waits for those who were found, with all given up that the change has done and holds, if it is the first of its transaction. Gives why it is to run again.
+    /// Waits for those who were found, with all given up that the change has done and holds, which is the first of its transaction. Gives why it is to run again.
     ///
     /// # Errors
     /// What ends the wait.
-    fn wait_for_users(
-        &mut self,
-        db: &Database,
-        ended: &[Bytes],
-        found: UsersFound,
-        holds: Holds,
-    ) -> Result<SqlError, SqlError> {
-        self.waited_for_users += 1;
-        if holds == Holds::Nothing {
-            self.restart();
+    fn wait_for_users(&mut self, db: &Database, ended: &[Bytes], found: UsersFound) -> Result<SqlError, SqlError> {
+        self.restart();
+        let users = self.users_of(db, ended, Holds::Nothing);
+        let ended = users.wait(found, &self.backend.lock_timeout, &self.interrupt)?;
+        self.has_waited_for_users(ended);
+        Ok(users_waited_for())
+    }
+
+    /// The same of the first change of a block: what it has barred is given up, too, and others are kept out as by a change that is its whole transaction.
+    fn wait_unbarred(&mut self, db: &Database, ended: &[Bytes]) -> Result<SqlError, SqlError> {
+        self.restart();
+        match self.find_users(db, ended) {
+            Some(found) => self.wait_for_users(db, ended, found),
+            None => {
+                self.has_waited_for_users(true);
+                Ok(users_waited_for())
+            }
         }
-        if !self.users_of(db, ended, holds).wait(found, &self.backend.lock_timeout, &self.interrupt)? {
-            self.waited_for_users = USERS_WAITED_MAX;
-        }
-        Ok(KvError::Restart { reason: "those who wrote to the table were waited for".into(), key: None }.into())
+    }
+
+    /// Those whom the statement has waited for have `ended`; else they may wait for it.
+    pub(super) fn has_waited_for_users(&mut self, ended: bool) {
+        self.waited_for_users = if ended { self.waited_for_users + 1 } else { USERS_WAITED_MAX };
     }
 
     /// Whether a statement that is its whole transaction is better done beside writers, by transactions of its own: its table is large, or is written.
@@ -216,14 +177,6 @@ impl Session {
         Ok(Outcome::Tag("ALTER TABLE".into()))
     }
 
-    /// Whoever writes by versions that are held holds them, and waits for who has taken them for himself.
-    pub(super) fn hold_versions(&self, prepared: &Prepared) -> Result<(), SqlError> {
-        let Some(active) = self.active.as_ref() else { return Ok(()) };
-        let Some(uses) = prepared.gated_uses() else { return Ok(()) };
-        uses.gated().try_for_each(|table| active.catalog.hold(table))?;
-        Ok(())
-    }
-
     /// Does it; the session's transaction ends before.
     pub(super) fn run_online(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let (statement, options) = (self.statement_context(Vec::new())?, self.options_of_steps());
@@ -259,6 +212,11 @@ impl Session {
             None => loads.into_iter().for_each(|index| self.db.loads.end(index)),
         }
     }
+}
+
+/// Why a change runs again.
+pub(super) fn users_waited_for() -> SqlError {
+    KvError::Restart { reason: "those who wrote to the table were waited for".into(), key: None }.into()
 }
 
 /// The name of a statement that cannot be part of a transaction.

@@ -37,6 +37,8 @@ pub(super) struct Node {
     pub(super) look_us: Arc<AtomicU64>,
     /// Once, when the others have answered.
     pub(super) beside: Arc<Mutex<Option<Beside>>>,
+    /// What it says nobody hears.
+    silent: Arc<AtomicBool>,
 }
 
 impl Node {
@@ -52,8 +54,13 @@ impl Node {
             bounded: Arc::default(),
             look_us: look_us.clone(),
             beside: Arc::default(),
+            silent: Arc::default(),
         };
         (1..=count).map(node).collect()
+    }
+    /// From now on it tells the others nothing.
+    pub(super) fn silence(&self) {
+        self.silent.store(true, Ordering::Relaxed);
     }
     fn of(&self, session: u64) -> u64 {
         session + SESSIONS * u64::from(self.number)
@@ -100,6 +107,9 @@ impl Kv for Node {
         next: fn(&str) -> Option<String>,
         _: &mut dyn FnMut() -> bool,
     ) -> Vec<PeerAnswers> {
+        if self.silent.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
         let answers = self.answers.lock().expect("lock");
         let told = answers.iter().filter(|(node, _)| **node != self.number).map(|(node, answer)| {
             let mut told = PeerAnswers { node: *node, ..PeerAnswers::default() };

@@ -8,7 +8,7 @@ use super::waits::{FILLED, LOCK_WAITS, until};
 use super::{open, run, session, state_of};
 use sql::transaction::Interrupt;
 use sql::transaction::memory::MemoryKv;
-use sql::{Database, Session, Startup};
+use sql::{Database, DatabaseOptions, Session, Startup};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -126,7 +126,9 @@ fn whatever_an_index_has_come_to_its_writers_commit() {
 /// That a table gets a column without a value says nothing of its rows, so nobody who writes one refuses it.
 #[test]
 fn a_new_column_asks_for_rows_only_where_it_must() {
-    let db = open(MemoryKv::new());
+    // Nobody waits for the block.
+    let options = DatabaseOptions { keeps_out: false, ..DatabaseOptions::default() };
+    let db = Database::open(Arc::new(MemoryKv::new()), options).expect("open");
     let (mut a, mut b) = (session(&db), session(&db));
     fill(&mut a);
     for (column, state) in [("x int", "00000"), ("y int NOT NULL DEFAULT 5", "00000"), ("n int NOT NULL", "23502")] {

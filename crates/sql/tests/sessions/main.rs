@@ -29,6 +29,7 @@ macro_rules! below {
 }
 
 mod ahead;
+mod barriers;
 mod catalog;
 mod checks;
 mod choice;
@@ -334,11 +335,12 @@ fn the_first_statement_of_a_block_moves_with_the_world_and_later_ones_fail() {
 
 #[test]
 fn a_change_of_the_catalog_ends_transactions_that_used_it() {
-    let db = open(MemoryKv::new());
+    // Nobody is waited for: what is tried here is what is left then.
+    let options = DatabaseOptions { waits_for_users: false, ..DatabaseOptions::default() };
+    let db = Database::open(Arc::new(MemoryKv::new()), options).expect("open");
     let (mut a, mut b) = (session(&db), session(&db));
     run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int)");
     run(&mut a, "BEGIN; INSERT INTO t VALUES (1, 1)");
-    // Behind another statement of a block a change waits for nobody.
     run(&mut b, "BEGIN; SELECT 1; ALTER TABLE t DROP COLUMN v; COMMIT");
     assert_eq!(state_of(&mut a, "COMMIT"), "40001");
     assert_eq!(run(&mut a, "SELECT * FROM t"), Vec::<String>::new());

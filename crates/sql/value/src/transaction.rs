@@ -652,6 +652,10 @@ pub trait Transaction: Send {
     }
     /// As [`Transaction::lock_as`], waiting, and leaves the snapshot where it is.
     fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError>;
+    /// Whether it holds so many locks that it takes no more: what it is given from now on it does not hold.
+    fn is_full_of_locks(&self) -> bool {
+        false
+    }
     /// Whether keys may have to be asked for elsewhere, so that it pays to say which come next: [`Transaction::read_ahead`], [`Transaction::lock_ahead`].
     fn is_far(&self) -> bool {
         false

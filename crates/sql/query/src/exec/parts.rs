@@ -258,6 +258,9 @@ impl Transaction for View {
     fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
         self.inner.with(|txn| txn.hold(key, mode))
     }
+    fn is_full_of_locks(&self) -> bool {
+        self.inner.with(|txn| txn.is_full_of_locks())
+    }
     fn is_far(&self) -> bool {
         self.inner.with(|txn| txn.is_far())
     }
