@@ -50,6 +50,7 @@ mod overlay;
 mod packed;
 mod past;
 mod prefixes;
+mod ranges;
 mod recent;
 mod retention;
 mod scan;
@@ -139,6 +140,8 @@ pub struct VersionsConfig {
     pub bucket_shift: u32,
     /// Entries that a scan passes in vain before the span is kept in memory as it is now.
     pub hot_after: usize,
+    /// Short ranges that were read in the engine stay in memory while there is room: [`ranges`].
+    pub keeps_ranges: bool,
     /// Entries of a dropped index that one call removes at most; where more are left than its files give back, merges drop them.
     pub erase_max: usize,
     /// A command of so many writes and more is worth to be shown before it is in its place ([`Versions::show`]).
@@ -156,6 +159,8 @@ pub enum Sabotage {
     PresentFirst,
     /// Hot spans miss writes.
     HotMissesWrites,
+    /// Hot spans miss what is loaded past the log.
+    HotMissesLoads,
     /// Hot spans forget deletions without saying up to when.
     HotForgets,
     /// Every class forgets as much as the one that is kept shortest.
@@ -181,6 +186,7 @@ impl Default for VersionsConfig {
             freeze_bytes: FREEZE_BYTES,
             bucket_shift: BUCKET_SHIFT,
             hot_after: HOT_AFTER,
+            keeps_ranges: true,
             erase_max: ERASE_MAX,
             show_min: SHOW_MIN,
             sabotage: None,
@@ -600,6 +606,7 @@ impl<E: Engine> Versions<E> {
     pub fn limit_cache(&self, bytes_max: usize) {
         let bytes_max = bytes_max.min(self.config.cache_bytes);
         if self.cache_bytes_max.swap(bytes_max, Ordering::Relaxed) != bytes_max {
+            self.hot.limit(bytes_max / HOT_PART);
             self.share_cache();
             self.cache.shrink();
         }

@@ -101,7 +101,7 @@ fn one_token_is_seen_once_while_it_moves_and_scans_go_on() {
 /// The same without hot spans: each scan goes over all deletions in memory, in several parts, while writers change them.
 #[test]
 fn one_token_is_seen_once_in_layers_that_are_written_and_frozen() {
-    let config = VersionsConfig { hot_after: 1 << 40, ..VersionsConfig::default() };
+    let config = VersionsConfig { hot_after: 1 << 40, keeps_ranges: false, ..VersionsConfig::default() };
     let store = Versions::open(MemoryEngine::new(), config).unwrap();
     assert_eq!(watch_a_token(&store).hot_spans(), 0);
 }

@@ -31,16 +31,32 @@ impl Copies {
     pub fn take(&mut self, key: &[u8], version: &Version) -> (Bytes, Version) {
         let copied = version.value.as_ref().filter(|value| value.len() <= COPIED_BYTES_MAX);
         let bytes = key.len() + copied.map_or(0, Bytes::len);
-        if self.piece.capacity() < bytes {
-            self.piece = BytesMut::with_capacity(self.next.max(bytes));
-            self.next = PIECE_BYTES_MAX;
-        }
+        self.make_room(bytes);
         let key = self.copy(key);
         let value = match copied {
             None => version.value.clone(),
             Some(value) => Some(self.copy(value)),
         };
         (key, Version { ts: version.ts, value })
+    }
+
+    /// A copy of a version for who keeps it, beside those before it; of what is large one of its own, for it may be a slice of something larger.
+    pub fn keep(&mut self, version: Version) -> Version {
+        let value = version.value.map(|value| match value.len() > COPIED_BYTES_MAX {
+            true => Bytes::copy_from_slice(&value),
+            false => {
+                self.make_room(value.len());
+                self.copy(&value)
+            }
+        });
+        Version { ts: version.ts, value }
+    }
+
+    fn make_room(&mut self, bytes: usize) {
+        if self.piece.capacity() < bytes {
+            self.piece = BytesMut::with_capacity(self.next.max(bytes));
+            self.next = PIECE_BYTES_MAX;
+        }
     }
 
     fn copy(&mut self, of: &[u8]) -> Bytes {

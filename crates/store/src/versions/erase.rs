@@ -68,6 +68,7 @@ impl<E: Engine> Versions<E> {
             }
             *erasing = Some(number);
         }
+        self.hot.give_up_prefix(prefix);
         let (mut left, entries_max) = (Vec::new(), self.config.erase_max.max(1));
         self.engine.scan(Tree::Present, &from, &to, false, &mut |key, _| {
             // A copy: what the engine gives is a slice of a whole block.
@@ -100,6 +101,8 @@ impl<E: Engine> Versions<E> {
             self.tell_burial();
         }
         self.prefixes.write().empty(number);
+        // Whoever was at reading it may have kept some of it since.
+        self.hot.give_up_prefix(prefix);
         Ok(Erased::All)
     }
 

@@ -91,6 +91,12 @@ impl<V> Leaves<V> {
         Some(&leaf[search(leaf, key).ok()?].1)
     }
 
+    /// The greatest.
+    pub fn last_key(&self) -> Option<&[u8]> {
+        let (_, leaf) = self.leaves.last_key_value()?;
+        leaf.last().map(|(key, _)| &key[..])
+    }
+
     /// All entries, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &V)> {
         self.leaves.values().flat_map(|leaf| leaf.iter().map(|(key, value)| (&key[..], value)))

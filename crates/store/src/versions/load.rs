@@ -14,7 +14,8 @@
 //! do not meet them, by the first promise.
 
 use super::prefixes::prefix_of;
-use super::{UNMERGED_RUNS_MAX, Versions};
+use super::scan::after;
+use super::{Sabotage, UNMERGED_RUNS_MAX, Versions};
 use crate::engine::{Change, Tree};
 use crate::keys::Present;
 use crate::{Engine, StoreError, keys};
@@ -103,7 +104,8 @@ impl<E: Engine> Versions<E> {
         debug_assert!(rows.is_sorted_by(|(a, _), (b, _)| a < b), "rows come in order");
         // Nobody reads bounds from the engine while the rows arrive: they would be too narrow.
         // Where the disk fills one writes after the other: for want of room the engine is opened anew, and who reads meanwhile would wait for both.
-        let _writer = self.is_tight().then(|| self.writer.lock());
+        let alone = self.is_tight() || self.engine.lacks_room_to_merge();
+        let _writer = alone.then(|| self.writer.lock());
         let _present_writer = self.present_writer.lock();
         self.engine.merge();
         if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
@@ -133,6 +135,10 @@ impl<E: Engine> Versions<E> {
         let mut changes = some(rows).enumerate().take_while(wanted).flat_map(|(_, rows)| together(ts, rows));
         self.engine.ingest(Tree::Present, bytes, &mut changes)?;
         self.engine.sync()?;
+        if self.config.sabotage != Some(Sabotage::HotMissesLoads) {
+            // Who loads may have looked before the last of it came.
+            spans.iter().for_each(|(least, greatest)| self.hot.give_up(least, &after(greatest)));
+        }
         let mut loaded = self.loaded.lock();
         spans.iter().for_each(|(least, greatest)| loaded.add(least, greatest, bytes / rows.len()));
         Ok(if is_cut.get() { Loaded::Part } else { Loaded::All })

@@ -9,7 +9,7 @@ use super::join::{self, Join};
 use super::overlay::{Apart, Look, SEEN_KEYS_MAX, Seen, Sight};
 use super::packed::Packed;
 use super::prefixes::prefix_of;
-use super::{Layers, Sabotage, Span, Version, Versions, damaged_key};
+use super::{Layers, Sabotage, Span, Version, Versions, damaged_key, ranges};
 use crate::engine::Tree;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
@@ -30,6 +30,9 @@ pub const CHUNK_STEPS_MAX: usize = 65_536;
 const LARGE_ROWS: usize = 1024;
 /// So many times the rows that it gives such a chunk must have passed to be worth a hot span: they are deletions then.
 pub(super) const LARGE_GARBAGE: usize = 8;
+/// So many entries passed for each that is given are garbage; fewer are rows that stand in several places, since they were updated. What is kept of
+/// those goes when nobody reads it ([`super::ranges`]).
+const GARBAGE: usize = 4;
 /// A stretch in front of a hot span with at most this many entries becomes hot, too.
 const GAP_ENTRIES_MAX: usize = 512;
 /// Hot and cold stretches that one chunk goes through.
@@ -85,35 +88,42 @@ impl<E: Engine> Versions<E> {
                     }
                     rest = if reverse { rest.start..end } else { end..rest.end };
                 }
+                Ahead::Past(end) => {
+                    let stretch = if reverse { end..whole.end.clone() } else { whole.start.clone()..end };
+                    let chunk = self.scan_cold(&stretch, snapshot, reverse, left)?;
+                    ended = chunk.rest.is_some();
+                    let covered = chunk.covered(&stretch, reverse);
+                    bytes += chunk.bytes;
+                    rows.extend(chunk.rows);
+                    rest = if reverse { whole.start..covered.start } else { covered.end..whole.end };
+                }
                 Ahead::Cold(next) => {
-                    let before_hot = next.is_some();
-                    let stretch = match next {
-                        Some(end) if reverse => end..whole.end.clone(),
-                        Some(start) => whole.start.clone()..start,
+                    let stretch = match &next {
+                        Some(end) if reverse => end.clone()..whole.end.clone(),
+                        Some(start) => whole.start.clone()..start.clone(),
                         None => whole.clone(),
                     };
                     let chunk = self.scan_cold(&stretch, snapshot, reverse, left)?;
                     ended = chunk.rest.is_some();
-                    let end = match (chunk.rest, reverse) {
-                        (Some(more), false) => more.start,
-                        (Some(more), true) => more.end,
-                        (None, false) => stretch.end.clone(),
-                        (None, true) => stretch.start.clone(),
-                    };
-                    let covered = if reverse { end.clone()..stretch.end } else { stretch.start..end.clone() };
+                    let covered = chunk.covered(&stretch, reverse);
                     // A gap between hot spans is closed, too: each would be a search of its own in the engine, for ever.
-                    let gap = before_hot && !ended && chunk.passed <= GAP_ENTRIES_MAX;
+                    let gap = next.filter(|_| !ended && chunk.passed <= GAP_ENTRIES_MAX);
                     let (passed, given) = (chunk.passed, chunk.rows.len());
                     let large = limit >= LARGE_ROWS && passed < LARGE_GARBAGE * given;
-                    if gap || !large && hot::is_costly(passed, given, self.config.hot_after) {
-                        self.warm(&covered, snapshot)?;
+                    let costly = !large && hot::is_costly(passed, given, self.config.hot_after);
+                    if costly && (!self.config.keeps_ranges || passed > GARBAGE * given + self.config.hot_after) {
+                        self.warm(&covered, snapshot, false)?;
+                    } else if let Some(kept) = gap.and_then(|at| self.hot.is_kept(&at, reverse)) {
+                        self.warm(&covered, snapshot, kept)?;
+                    } else if chunk.asked && self.is_kept(passed, limit) {
+                        self.keep_range(&covered, snapshot)?;
                     }
                     bytes += chunk.bytes;
                     match rows.is_empty() {
                         true => rows = chunk.rows,
                         false => rows.extend(chunk.rows),
                     }
-                    rest = if reverse { whole.start..end } else { end..whole.end };
+                    rest = if reverse { whole.start..covered.start } else { covered.end..whole.end };
                 }
             }
             if ended {
@@ -124,7 +134,7 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Below this nothing deleted needs to be remembered for snapshots that are open now, or will be.
-    fn forgettable(&self) -> Timestamp {
+    pub(super) fn forgettable(&self) -> Timestamp {
         if self.config.sabotage == Some(Sabotage::HotForgets) {
             return Timestamp::MAX;
         }
@@ -135,15 +145,17 @@ impl<E: Engine> Versions<E> {
         ago(FORGET_AFTER_US).min(oldest).max(ago(FORGET_LATEST_US))
     }
 
-    /// Makes a span hot that a scan found costly: reads all that it holds now.
-    pub(super) fn warm(&self, span: &Span, snapshot: Timestamp) -> Result<(), StoreError> {
+    /// Whether who read at this snapshot makes spans hot: then below what deletions are left out.
+    pub(super) fn warms_at(&self, snapshot: Timestamp) -> Option<Timestamp> {
         let now = self.layers.read().recent.greatest();
         let looks_back = snapshot.as_u64().saturating_add(Timestamp::new(PRESENT_US, 0).as_u64()) < now.as_u64();
-        if looks_back || self.is_cold() {
-            return Ok(());
-        }
-        let floor = self.forgettable();
-        let Some(filling) = self.hot.begin(span) else { return Ok(()) };
+        (!looks_back && !self.is_cold()).then(|| self.forgettable())
+    }
+
+    /// Makes a span hot that a scan found costly, or that lies beside one that is `kept` because it was read: reads all that it holds now.
+    pub(super) fn warm(&self, span: &Span, snapshot: Timestamp, kept: bool) -> Result<(), StoreError> {
+        let Some(floor) = self.warms_at(snapshot) else { return Ok(()) };
+        let Some(filling) = self.hot.begin(span, kept) else { return Ok(()) };
         let (memory, cut, _) = self.memory(span, Timestamp::MAX, false, usize::MAX);
         if cut.is_some() {
             return Ok(());
@@ -155,10 +167,8 @@ impl<E: Engine> Versions<E> {
                 steps += 1;
                 match keys::present_entry(physical, entry) {
                     Ok((key, present)) if steps <= CHUNK_STEPS_MAX => {
-                        // A copy: what is given is a slice of something larger.
-                        let value = present.value.as_deref().map(Bytes::copy_from_slice);
                         if memory.binary_search_by(|seen| seen.key.cmp(&key)).is_err() {
-                            below.push((key, Version { ts: present.ts, value }));
+                            below.push((key, Version { ts: present.ts, value: present.value }));
                         }
                         ControlFlow::Continue(())
                     }
@@ -171,11 +181,7 @@ impl<E: Engine> Versions<E> {
             })?;
         }
         if whole {
-            let memory = memory.into_iter().map(|Seen { key, version }| {
-                let value = version.value.as_deref().map(Bytes::copy_from_slice);
-                (key, Version { ts: version.ts, value })
-            });
-            filling.fill(memory.chain(below), floor);
+            filling.fill(ranges::in_order(memory, below), None, floor);
             self.share_cache();
         }
         Ok(())
@@ -193,7 +199,8 @@ impl<E: Engine> Versions<E> {
             Some(at) => span.start.clone()..at.clone(),
         };
         let mut join = Join::new(memory, snapshot, reverse, limit);
-        if self.engine_may_hold_some(&looked_at)? {
+        let asked = self.engine_may_hold_some(&looked_at)?;
+        if asked {
             self.walk(&looked_at, reverse, &mut join)?;
         }
         join.rest_of_memory();
@@ -205,12 +212,12 @@ impl<E: Engine> Versions<E> {
             let past = self.past_at(key, snapshot, ts)?;
             Ok::<_, StoreError>(past.map(|past| Version { ts: past.begin, value: Some(past.value) }))
         })?;
-        Ok(Cold { rows, bytes, rest: rest.filter(|r| r.start < r.end), passed })
+        Ok(Cold { rows, bytes, rest: rest.filter(|r| r.start < r.end), passed, asked })
     }
 
     /// What the layers hold of a span, the newest of each key, where what is beyond was not looked at (the *horizon*: where the
     /// rest begins, or ends where the scan goes down), and how much was looked at.
-    fn memory(
+    pub(super) fn memory(
         &self,
         span: &Span,
         snapshot: Timestamp,
@@ -352,6 +359,19 @@ struct Cold {
     rest: Option<Span>,
     /// Entries that were passed, visible or not.
     passed: usize,
+    /// The engine was asked.
+    asked: bool,
+}
+
+impl Cold {
+    /// What was looked at of the stretch that was asked for.
+    fn covered(&self, stretch: &Span, reverse: bool) -> Span {
+        match (&self.rest, reverse) {
+            (Some(more), false) => stretch.start.clone()..more.start.clone(),
+            (Some(more), true) => more.end.clone()..stretch.end.clone(),
+            (None, _) => stretch.clone(),
+        }
+    }
 }
 
 /// The least key above `key`.
@@ -407,13 +427,30 @@ mod tests {
             assert!(flushed.freeze(2, Bytes::new()) && flushed.flush().unwrap());
         });
         if warmed {
-            versions.warm(&span, ts(2)).unwrap();
+            versions.warm(&span, ts(2), false).unwrap();
             assert_eq!(versions.hot_spans(), 1);
         }
         let rows = || versions.scan(&span, ts(2), reverse, 10).unwrap().rows.len();
         let rows = [rows(), rows()];
         assert_eq!(versions.flushed_position(), 2, "it stepped in");
         rows
+    }
+
+    /// What is written while a range is read, to be kept, is in it: the span is listed before memory is looked at.
+    #[test]
+    fn what_is_written_while_a_range_is_read_is_kept_with_it() {
+        let ts = |n: u64| Timestamp::new(1_000_000 + n, 0);
+        let versions = Arc::new(Versions::open(MemoryEngine::new(), VersionsConfig::default()).unwrap());
+        let key = |n: u8| Bytes::from(vec![0, 0, 0, 7, n]);
+        let value = || Some(Bytes::from_static(b"v"));
+        versions.apply(ts(1), &[(key(1), value()), (key(9), value())]);
+        assert!(versions.freeze(1, Bytes::new()) && versions.flush().unwrap());
+        let writer = versions.clone();
+        seam::set(move || writer.apply(ts(2), &[(key(2), value()), (key(200), value())]));
+        versions.keep_range(&(key(0)..key(9)), ts(1)).unwrap();
+        assert_eq!(versions.hot_spans(), 1);
+        let rows = versions.scan(&(key(0)..key(255)), ts(2), false, 100).unwrap().rows;
+        assert_eq!(rows.len(), 4);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! **Leaving out.** Of most rows nobody wants more than to see that they fail a condition. Whoever says so beforehand ([`Pick`]) is asked about each where it lies, and what
 //! fails is not copied. It may only leave out: what is not asked about (rows that only the past has, say) is given as it is, and asked about by who gets it.
 
-use super::hot::{self, Ahead};
+use super::hot::{self, Here};
 use super::overlay::Sight;
 use super::packed::Packed;
 use super::scan::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, CHUNK_STEPS_MAX, LARGE_GARBAGE, after};
@@ -44,8 +44,8 @@ impl Sweep {
 }
 
 impl<E: Engine> Versions<E> {
-    /// Up to `limit` rows of `span` at `snapshot`. As [`Versions::scan`], a chunk may end early. `None`: rows lie in a hot span, where a
-    /// scan finds them faster, or were written just now by a large command.
+    /// Up to `limit` rows of `span` at `snapshot`. As [`Versions::scan`], a chunk may end early. `None`: rows were written
+    /// just now by a large command.
     ///
     /// # Errors
     /// As [`Versions::scan`].
@@ -73,17 +73,22 @@ impl<E: Engine> Versions<E> {
         if self.wholes.newest_in(span, Timestamp::MIN, snapshot).is_some() {
             return Ok(None);
         }
-        let stretch = match self.hot.ahead(span, snapshot, false, 1) {
-            Ahead::Hot { .. } => return Ok(None),
-            Ahead::Cold(Some(start)) => span.start.clone()..start,
-            Ahead::Cold(None) => span.clone(),
+        let stretch = match self.hot.here(span, snapshot, false, limit) {
+            // The layers have in order what the snapshot sees of them.
+            Some(here) if here.looks_back(snapshot, false, limit) => here.part.start.clone()..here.end(false),
+            Some(here) => return self.sweep_hot(here, span, snapshot, limit, pick).map(Some),
+            None => match self.hot.next(span, false) {
+                Some(start) => span.start.clone()..start,
+                None => span.clone(),
+            },
         };
         let (memory, horizon, seen) = self.packed_memory(&stretch, snapshot, limit);
         let looked_at = match &horizon {
             None => stretch.clone(),
             Some(at) => stretch.start.clone()..at.clone(),
         };
-        let (bytes, places, end, passed, left_out) = if self.engine_may_hold_some(&looked_at)? {
+        let asked = self.engine_may_hold_some(&looked_at)?;
+        let (bytes, places, end, passed, left_out) = if asked {
             let mut packing = Packing::new(memory, snapshot, limit, pick);
             self.pack(&looked_at, &mut packing)?;
             let end = packing.end.take().or(horizon);
@@ -106,10 +111,63 @@ impl<E: Engine> Versions<E> {
         // What is left out is no garbage.
         let given = places.len() + left_out;
         if passed >= LARGE_GARBAGE * given && hot::is_costly(passed, given, self.config.hot_after) {
-            self.warm(&(stretch.start..end.clone()), snapshot)?;
+            self.warm(&(stretch.start..end.clone()), snapshot, false)?;
+        } else if asked && self.is_kept(passed, limit) {
+            self.keep_range(&(stretch.start..end.clone()), snapshot)?;
         }
         let rest = end..span.end.clone();
         Ok(Some(Sweep { bytes: bytes.into(), places, rest: (rest.start < rest.end).then_some(rest) }))
+    }
+
+    /// The rows of the hot spans in which `span` begins, one behind the other.
+    fn sweep_hot(
+        &self,
+        here: Here,
+        span: &Span,
+        snapshot: Timestamp,
+        limit: usize,
+        pick: Option<&mut Pick<'_>>,
+    ) -> Result<Sweep, StoreError> {
+        let mut packing = Packing::of(Packed::default(), snapshot, limit, pick);
+        let (mut rest, mut next) = (span.clone(), Some(here));
+        while let Some(here) = next.take() {
+            let (mut dead, mut failed) = (0, None);
+            let all = here.cut.visit(&here.part, false, &mut |key, version| {
+                if packing.is_full() {
+                    packing.end = Some(Bytes::copy_from_slice(key));
+                    return ControlFlow::Break(());
+                }
+                packing.steps += 1;
+                if version.ts <= snapshot {
+                    dead += usize::from(version.value.is_none());
+                    packing.put(key.into(), version.value.as_deref());
+                    return ControlFlow::Continue(());
+                }
+                match self.version_at(key, snapshot) {
+                    Ok(older) => {
+                        packing.put(key.into(), older.as_ref().and_then(|older| older.value.as_deref()));
+                        ControlFlow::Continue(())
+                    }
+                    Err(e) => {
+                        failed = Some(e);
+                        ControlFlow::Break(())
+                    }
+                }
+            });
+            if let Some(e) = failed {
+                return Err(e);
+            }
+            rest.start = packing.end.take().unwrap_or_else(|| here.end(false));
+            if let Some(stale) = here.stale(dead) {
+                self.hot.forget(&stale, self.forgettable());
+            }
+            if all.is_continue() && !packing.is_full() && rest.start < rest.end {
+                let behind = self.hot.here(&rest, snapshot, false, limit);
+                next = behind.filter(|here| !here.looks_back(snapshot, false, limit));
+            }
+        }
+        let Packed { bytes, places } = packing.rows;
+        Ok(Sweep { bytes: bytes.into(), places, rest: (rest.start < rest.end).then_some(rest) })
     }
 
     /// Joins what memory and the engine have of a span.
@@ -152,12 +210,18 @@ struct Packing<'p, 'f> {
 
 impl<'p, 'f> Packing<'p, 'f> {
     fn new(memory: Packed, snapshot: Timestamp, limit: usize, pick: Option<&'p mut Pick<'f>>) -> Packing<'p, 'f> {
+        let rows = Packed { bytes: Vec::with_capacity(limit * ROW_BYTES), places: Vec::with_capacity(limit) };
+        Packing { rows, ..Packing::of(memory, snapshot, limit, pick) }
+    }
+
+    /// As [`Packing::new`], for who does not know whether it comes to as much as `limit`.
+    fn of(memory: Packed, snapshot: Timestamp, limit: usize, pick: Option<&'p mut Pick<'f>>) -> Packing<'p, 'f> {
         Packing {
             snapshot,
             limit,
             memory,
             met: 0,
-            rows: Packed { bytes: Vec::with_capacity(limit * ROW_BYTES), places: Vec::with_capacity(limit) },
+            rows: Packed::default(),
             newer: Vec::new(),
             steps: 0,
             end: None,

@@ -89,6 +89,13 @@ impl Whole {
         from
     }
 
+    /// From the first key to behind the last.
+    pub fn ends(&self) -> Option<Span> {
+        let last = self.writes.count().checked_sub(1)?;
+        let key = |number| self.writes.at(number).0;
+        Some(Bytes::copy_from_slice(key(0))..super::scan::after(key(last)))
+    }
+
     /// Which of its writes lie in a span.
     pub fn within(&self, span: &Span) -> Range<usize> {
         if !self.may_have(|first, last| first < &span.end[..] && &span.start[..] <= last) {

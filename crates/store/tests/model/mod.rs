@@ -137,6 +137,7 @@ fn config(dice: u8, sabotage: Option<Sabotage>) -> VersionsConfig {
         freeze_bytes: 1 << 20,
         bucket_shift: STEP + dice as u32 % 5,
         hot_after: [0, 3, 64][dice as usize / 3 % 3],
+        keeps_ranges: dice % 5 != 0,
         erase_max: [2, 65_536][dice as usize % 2],
         show_min: usize::MAX,
         sabotage,
@@ -293,7 +294,13 @@ impl<W: World> Run<'_, W> {
         let (at, index) = (*at, LOADED_FROM + (self.loaded.len() % 200) as u8);
         let row = |n: u8| (Bytes::copy_from_slice(&[0, 0, 0, index, n]), Bytes::from(vec![n; n as usize % 9]));
         let rows: Vec<_> = (0..rows % 12).map(row).collect();
-        if self.loaded.len() < 200 && self.versions().load(ts(at), &rows).unwrap() {
+        // In two parts, between which the loader looks.
+        let (first, second) = rows.split_at(rows.len() / 2);
+        if self.loaded.len() < 200 && self.versions().load(ts(at), first).unwrap() {
+            let span = Bytes::copy_from_slice(&[0, 0, 0, index])..Bytes::copy_from_slice(&[0, 0, 0, index + 1]);
+            let seen = self.versions().scan(&span, ts(self.now), false, 100).unwrap().rows.len();
+            assert_eq!(seen, first.len(), "the first part of a load");
+            while !self.versions().load(ts(at), second).unwrap() {}
             self.loaded.push(Loaded { rows, at, dropped: false, erased: false });
         }
     }

@@ -38,7 +38,7 @@ pub(crate) const CHUNK_ROWS_FIRST: usize = 64;
 pub const CHUNK_ROWS_MAX: usize = 1024;
 /// Each chunk of a scan is so many times the one before.
 const CHUNK_GROWTH: usize = 4;
-/// Chunks from here on are looked at in their bytes: few rows are quicker one by one, and hot spans keep them so.
+/// Chunks from here on are looked at in their bytes: few rows are quicker one by one.
 const SWEPT_ROWS_MIN: usize = 256;
 
 /// One table of a nested loop, settled when the statement is planned.
@@ -596,7 +596,7 @@ fn fetch(
                     (state.rows, state.rest) = (Rows::Together(bytes, places.into_iter()), rest);
                     continue;
                 }
-                // In a hot span, or far away.
+                // Written just now by a large command, or far away.
                 state.sweeps_few = None;
             }
             let request = ScanRequest { span, reverse: level.path.reverse, limit };

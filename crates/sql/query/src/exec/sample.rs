@@ -61,7 +61,7 @@ pub fn column(id: u16, mut keys: Vec<Option<Key>>, rows: u64) -> ColumnStatistic
         common.into_iter().map(|(key, count)| (key.clone(), count as f64 / sampled)).collect();
     common.sort_by(|(a, a_share), (b, b_share)| b_share.total_cmp(a_share).then_with(|| a.cmp(b)));
     let width_bytes = u32::try_from(bytes / values.max(1)).unwrap_or(u32::MAX);
-    ColumnStatistics { id, nulls: null_share, distinct, width_bytes, common, bounds }
+    ColumnStatistics { id, nulls: null_share, distinct, width_bytes, common, bounds, by_key: Default::default() }
 }
 
 /// Duj1: see the module's parent.

@@ -8,7 +8,7 @@ use crate::expr::{CompareOp, Expr};
 use crate::statistics::{ColumnStatistics, Key, UNKNOWN_SHARE};
 use crate::types::calendar::DAY_US;
 use crate::types::{SqlType, Value};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 /// A grouping of which nothing is known has this part of its rows.
 pub(crate) const GROUP_SHARE: f64 = 0.1;
@@ -28,6 +28,55 @@ const ARRAY_VALUES: f64 = 10.0;
 /// What is known of the column in a place of the row, and its type; `None`: nothing, or it is of another table.
 pub type Columns<'f, 'a> = &'f (dyn Fn(usize) -> Option<(&'a ColumnStatistics, &'a SqlType)> + 'f);
 
+/// What is known of columns, and the values of parameters, if it is known what those are.
+#[derive(Clone, Copy)]
+pub struct Given<'f, 'a> {
+    /// See [`Columns`].
+    pub columns: Columns<'f, 'a>,
+    /// By the numbers of the parameters; none before an execution.
+    pub values: &'f [Value],
+}
+
+impl Given<'_, '_> {
+    /// What an expression comes to, if that does not depend on a row.
+    fn value<'e>(&self, expr: &'e Expr) -> Option<Cow<'e, Value>>
+    where
+        Self: 'e,
+    {
+        match expr {
+            Expr::Literal(value, _) => Some(Cow::Borrowed(value)),
+            Expr::Parameter { index, .. } => self.values.get(*index).map(|value| Cow::Owned(value.clone())),
+            _ if self.values.is_empty() || !has_parameter(expr) => expr.constant().map(Cow::Owned),
+            _ => with(expr, self.values).constant().map(Cow::Owned),
+        }
+    }
+}
+
+/// Whether an expression waits for a value.
+pub(super) fn has_parameter(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.visit(&mut |part| found |= matches!(part, Expr::Parameter { .. }));
+    found
+}
+
+/// An expression with values in the places of parameters.
+fn with(expr: &Expr, values: &[Value]) -> Expr {
+    let mut whole = expr.clone();
+    fill(&mut whole, values);
+    whole
+}
+
+fn fill(expr: &mut Expr, values: &[Value]) {
+    match expr {
+        Expr::Parameter { index, ty } => {
+            if let Some(value) = values.get(*index) {
+                *expr = Expr::Literal(value.clone(), ty.clone());
+            }
+        }
+        other => other.for_each_child_mut(&mut |child| fill(child, values)),
+    }
+}
+
 /// What bounds a column from below and from above.
 struct Bounds<'a> {
     column: &'a ColumnStatistics,
@@ -45,16 +94,27 @@ struct Side {
 }
 
 /// The share of rows for which all expressions are true.
-pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -> f64 {
-    let (mut share, mut bounds) = (1.0, BTreeMap::<u16, Bounds<'_>>::new());
+pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, columns: Columns<'_, '_>) -> f64 {
+    all_given(exprs, Given { columns, values: &[] })
+}
+
+/// The same, where the values of parameters are known.
+pub fn all_given<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Given<'_, '_>) -> f64 {
+    let (mut share, mut bounds) = (1.0, Vec::<Bounds<'_>>::new());
     let mut rest: Vec<&Expr> = exprs.into_iter().collect();
     while let Some(expr) = rest.pop() {
         match expr {
             Expr::And(parts) => rest.extend(parts),
             _ => match bound(expr, of) {
                 Some(Bound { column, key, beyond, is_upper, .. }) => {
-                    let none = Bounds { column, low: Side::default(), high: Side::default() };
-                    let Bounds { low, high, .. } = bounds.entry(column.id).or_insert(none);
+                    let at = match bounds.binary_search_by_key(&column.id, |bounds| bounds.column.id) {
+                        Ok(at) => at,
+                        Err(at) => {
+                            bounds.insert(at, Bounds { column, low: Side::default(), high: Side::default() });
+                            at
+                        }
+                    };
+                    let Some(Bounds { low, high, .. }) = bounds.get_mut(at) else { continue };
                     let Some(key) = key else {
                         if is_upper {
                             high.open = true
@@ -74,7 +134,7 @@ pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -
             },
         }
     }
-    bounds.into_values().for_each(|bounds| share *= between(bounds));
+    bounds.into_iter().for_each(|bounds| share *= between(bounds));
     share
 }
 
@@ -119,37 +179,43 @@ struct Bound<'a> {
     is_upper: bool,
 }
 
-fn bound<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<Bound<'a>> {
+fn bound<'a>(expr: &Expr, of: Given<'_, 'a>) -> Option<Bound<'a>> {
     let Expr::Compare { op, left, right, .. } = expr else { return None };
-    let (column, value, op) = match (column_of(left, of), column_of(right, of)) {
+    let (column, value, op) = match (column_of(left, of.columns), column_of(right, of.columns)) {
         (Some(column), None) => (column, right, *op),
         (None, Some(column)) => (column, left, op.flipped()),
         _ => return None,
     };
-    let is_cut = is_within_day(value, column.1);
+    let is_cut = is_within_day(value, column.1, of);
     // The day that a moment is within begins before it.
     let (beyond, is_upper) = match op {
         CompareOp::Lt | CompareOp::LtEq => (is_cut || op == CompareOp::LtEq, true),
         CompareOp::Gt | CompareOp::GtEq => (is_cut || op == CompareOp::Gt, false),
         CompareOp::Eq | CompareOp::NotEq => return None,
     };
-    Some(Bound { column: column.0, key: key_of(value, column.1), beyond, is_cut, is_upper })
+    Some(Bound { column: column.0, key: key_of(value, column.1, of), beyond, is_cut, is_upper })
 }
 
 /// Whether a constant beside a date is a moment that is no midnight.
-fn is_within_day(value: &Expr, ty: &SqlType) -> bool {
-    let moment = match value.constant().filter(|_| *ty == SqlType::Date) {
-        Some(Value::Timestamp(us) | Value::Timestamptz(us)) => us,
+fn is_within_day(value: &Expr, ty: &SqlType, of: Given<'_, '_>) -> bool {
+    if *ty != SqlType::Date {
+        return false;
+    }
+    let moment = match of.value(value).as_deref() {
+        Some(Value::Timestamp(us) | Value::Timestamptz(us)) => *us,
         _ => 0,
     };
     moment.rem_euclid(DAY_US) != 0
 }
 
-fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
+fn one(expr: &Expr, of: Given<'_, '_>) -> f64 {
     match expr {
+        Expr::Parameter { index, .. } if *index < of.values.len() => {
+            f64::from(u8::from(matches!(of.values.get(*index), Some(Value::Bool(true)))))
+        }
         Expr::Literal(Value::Bool(true), _) => 1.0,
         Expr::Literal(..) => 0.0,
-        Expr::And(parts) => all(parts, of),
+        Expr::And(parts) => all_given(parts, of),
         Expr::Or(parts) => 1.0 - parts.iter().map(|part| 1.0 - one(part, of)).product::<f64>(),
         Expr::Not(inner) => 1.0 - one(inner, of),
         Expr::Compare { op: CompareOp::Eq, left, right, .. } => equal(left, right, of),
@@ -160,7 +226,7 @@ fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
             _ => UNKNOWN_SHARE,
         },
         Expr::IsNull { expr, negated } => {
-            let nulls = column_of(expr, of).map_or(EQUAL_SHARE, |(column, _)| column.nulls);
+            let nulls = column_of(expr, of.columns).map_or(EQUAL_SHARE, |(column, _)| column.nulls);
             if *negated { 1.0 - nulls } else { nulls }
         }
         Expr::InList { expr, list, negated, .. } => {
@@ -168,7 +234,7 @@ fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
             if *negated { 1.0 - share } else { share }
         }
         Expr::AnyAll { op: CompareOp::Eq, left, array, all: false, .. } => {
-            match (column_of(left, of), array.constant()) {
+            match (column_of(left, of.columns), of.value(array).as_deref()) {
                 (Some((column, ty)), Some(Value::Array(array))) => {
                     let key = |value: &Value| Key::of(value, ty);
                     array.values.iter().map(|value| column.equal(key(value).as_ref())).sum::<f64>().min(1.0)
@@ -179,7 +245,7 @@ fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
         }
         Expr::Call { function, .. } if matches!(function.name, "~~" | "~~*" | "~" | "~*") => PATTERN_SHARE,
         Expr::Call { function, .. } if matches!(function.name, "!~~" | "!~~*" | "!~" | "!~*") => 1.0 - PATTERN_SHARE,
-        Expr::Column { .. } => match column_of(expr, of) {
+        Expr::Column { .. } => match column_of(expr, of.columns) {
             Some((column, ty)) => column.equal(Key::of(&Value::Bool(true), ty).as_ref()),
             None => TRUE_SHARE,
         },
@@ -188,12 +254,12 @@ fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
 }
 
 /// The share of rows in which two expressions are equal.
-fn equal(left: &Expr, right: &Expr, of: Columns<'_, '_>) -> f64 {
-    match (column_of(left, of), column_of(right, of)) {
-        (Some((_, ty)), None) if is_within_day(right, ty) => 0.0,
-        (None, Some((_, ty))) if is_within_day(left, ty) => 0.0,
-        (Some((column, ty)), None) => column.equal(key_of(right, ty).as_ref()),
-        (None, Some((column, ty))) => column.equal(key_of(left, ty).as_ref()),
+fn equal(left: &Expr, right: &Expr, of: Given<'_, '_>) -> f64 {
+    match (column_of(left, of.columns), column_of(right, of.columns)) {
+        (Some((_, ty)), None) if is_within_day(right, ty, of) => 0.0,
+        (None, Some((_, ty))) if is_within_day(left, ty, of) => 0.0,
+        (Some((column, ty)), None) => column.equal(key_of(right, ty, of).as_ref()),
+        (None, Some((column, ty))) => column.equal(key_of(left, ty, of).as_ref()),
         (Some((a, _)), Some((b, _))) => 1.0 / a.distinct.max(b.distinct).max(1.0),
         (None, None) => EQUAL_SHARE,
     }
@@ -211,12 +277,12 @@ pub(crate) fn column_of<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a Col
 }
 
 /// A constant as a value of a column.
-fn key_of(expr: &Expr, ty: &SqlType) -> Option<Key> {
-    let (value, from) = (expr.constant()?, expr.ty());
+fn key_of(expr: &Expr, ty: &SqlType, of: Given<'_, '_>) -> Option<Key> {
+    let (value, from) = (of.value(expr)?, expr.ty());
     if from == *ty {
         return Key::of(&value, ty);
     }
-    let literal = Box::new(Expr::Literal(value, from.clone()));
+    let literal = Box::new(Expr::Literal(value.into_owned(), from.clone()));
     let cast = Expr::Cast { expr: literal, from, to: plain(ty), explicit: true };
     Key::of(&cast.constant()?, ty)
 }

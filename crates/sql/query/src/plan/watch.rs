@@ -5,7 +5,7 @@
 
 use super::access::WHOLE_PART;
 use super::loops::Source;
-use super::share;
+use super::share::{self, Given, has_parameter};
 use super::tree;
 use crate::exec::table::TableAccess;
 use crate::expr::{CompareOp, Expr};
@@ -25,14 +25,10 @@ pub struct Watch {
     /// The columns that conditions read, by their places.
     columns: Vec<(usize, u16, SqlType)>,
     conditions: Vec<Expr>,
+    /// Which of them wait for values.
+    waiting: Vec<usize>,
     /// What is known without the values.
     pub(super) generic: Vec<f64>,
-}
-
-fn has_parameter(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.visit(&mut |part| found |= matches!(part, Expr::Parameter { .. }));
-    found
 }
 
 impl Watch {
@@ -65,9 +61,11 @@ impl Watch {
             Some((place, access.id, access.ty.clone()))
         };
         let columns = places.into_iter().filter_map(of).collect();
+        let waiting = conditions.clone().enumerate().filter(|(_, condition)| has_parameter(condition));
+        let waiting = waiting.map(|(at, _)| at).collect();
         let conditions = conditions.cloned().collect();
-        let mut watch = Watch { rows, known, columns, conditions, generic: Vec::new() };
-        watch.generic = watch.estimate(&watch.conditions);
+        let mut watch = Watch { rows, known, columns, conditions, waiting, generic: Vec::new() };
+        watch.generic = watch.rows(&[]);
         Some(watch)
     }
 
@@ -84,41 +82,22 @@ impl Watch {
 
     /// Rows that pass with these values, and those that pass each condition that waits for some: as many by another condition may call for another plan.
     pub(super) fn rows(&self, values: &[Value]) -> Vec<f64> {
-        let conditions: Vec<Expr> = self.conditions.iter().map(|condition| with(condition, values)).collect();
-        self.estimate(&conditions)
+        let column = |place: usize| {
+            let (_, id, ty) = self.columns.iter().find(|(known, ..)| *known == place)?;
+            Some((self.known.column(*id)?, ty))
+        };
+        let of = Given { columns: &column, values };
+        let all = self.rows * share::all_given(&self.conditions, of);
+        let each = self.waiting.iter().filter_map(|at| self.conditions.get(*at)).map(|condition| {
+            // All there is.
+            if self.conditions.len() == 1 { all } else { self.rows * share::all_given([condition], of) }
+        });
+        std::iter::once(all).chain(each).collect()
     }
 
     /// More rows than these no index should lead to.
     pub(super) fn part(&self) -> f64 {
         self.rows / WHOLE_PART
-    }
-
-    fn estimate(&self, conditions: &[Expr]) -> Vec<f64> {
-        let column = |place: usize| {
-            let (_, id, ty) = self.columns.iter().find(|(known, ..)| *known == place)?;
-            Some((self.known.column(*id)?, ty))
-        };
-        let waiting = self.conditions.iter().zip(conditions).filter(|(condition, _)| has_parameter(condition));
-        let each = waiting.map(|(_, condition)| self.rows * share::all([condition], &column));
-        std::iter::once(self.rows * share::all(conditions, &column)).chain(each).collect()
-    }
-}
-
-/// A condition with values in the places of parameters.
-fn with(condition: &Expr, values: &[Value]) -> Expr {
-    let mut whole = condition.clone();
-    fill(&mut whole, values);
-    whole
-}
-
-fn fill(expr: &mut Expr, values: &[Value]) {
-    match expr {
-        Expr::Parameter { index, ty } => {
-            if let Some(value) = values.get(*index) {
-                *expr = Expr::Literal(value.clone(), ty.clone());
-            }
-        }
-        other => other.for_each_child_mut(&mut |child| fill(child, values)),
     }
 }
 

@@ -16,8 +16,10 @@
 //! population", 1998, estimator Duj1, which PostgreSQL uses, too): where few rows of a large table share a value it may be wrong by an order of
 //! magnitude. Columns are taken for independent of each other.
 
+mod frequent;
 mod known;
 
+pub use frequent::ByKey;
 pub use known::{Found, Known};
 
 use crate::SqlError;
@@ -64,6 +66,9 @@ pub struct ColumnStatistics {
     pub common: Vec<(Key, f64)>,
     /// Between two of these lie equally many of the values that are neither NULL nor frequent; ascending.
     pub bounds: Vec<Key>,
+    /// The frequent ones as they are looked up, once somebody does.
+    #[serde(skip)]
+    pub by_key: ByKey,
 }
 
 /// A value as a key of an index, cut.
@@ -129,21 +134,17 @@ impl TableStatistics {
 }
 
 impl ColumnStatistics {
-    fn common_share(&self) -> f64 {
-        self.common.iter().map(|(_, share)| share).sum()
-    }
-
     /// Share of rows whose value is neither NULL nor frequent.
     fn other_share(&self) -> f64 {
-        (1.0 - self.nulls - self.common_share()).max(0.0)
+        (1.0 - self.nulls - self.by_key.total(&self.common)).max(0.0)
     }
 
     /// Share of rows with this value; of one that is not known, on average.
     pub fn equal(&self, key: Option<&Key>) -> f64 {
         let values = self.distinct.max(1.0);
         let Some(key) = key else { return (1.0 - self.nulls).max(0.0) / values };
-        if let Some((_, share)) = self.common.iter().find(|(common, _)| common == key) {
-            return *share;
+        if let Some(share) = self.by_key.share(&self.common, key) {
+            return share;
         }
         let others = (values - self.common.len() as f64).max(1.0);
         let least = self.common.last().map_or(1.0, |(_, share)| *share);
@@ -152,8 +153,7 @@ impl ColumnStatistics {
 
     /// Share of rows below a value.
     pub fn below(&self, key: &Key) -> f64 {
-        let common: f64 = self.common.iter().filter(|(common, _)| common < key).map(|(_, share)| share).sum();
-        common + self.other_share() * self.position(key)
+        self.by_key.below(&self.common, key) + self.other_share() * self.position(key)
     }
 
     /// The part of the bounds that lies below a value, from 0 to 1.
@@ -184,6 +184,7 @@ mod tests {
             width_bytes: 4,
             common: vec![(key(7), 0.3), (key(500), 0.1)],
             bounds: (0..=10).map(|n| key(n * 100)).collect(),
+            by_key: ByKey::default(),
         }
     }
 
