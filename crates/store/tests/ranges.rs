@@ -175,6 +175,30 @@ fn a_hundred_and_some_rows_are_kept_of_updated_ones_too() {
     }
 }
 
+/// An index on a column that is updated all the time, of which a range was read once: what its entries leave behind is forgotten, though nobody reads.
+#[test]
+fn entries_that_move_leave_nothing_in_what_is_kept() {
+    let store = store(VersionsConfig::default());
+    assert_eq!(rows(&store, &span(7, 0, ROWS), ts(1), 100).len(), 1000);
+    let bytes = store.hot_bytes();
+    assert!(bytes > 100_000);
+    let place = |row: u32, round: u64| Bytes::from([&key(7, row)[..], &round.to_be_bytes()].concat());
+    for round in 1..50u64 {
+        for row in 0..ROWS {
+            let mut writes = vec![(place(row, round), Some(value(round)))];
+            if round > 1 {
+                writes.push((place(row, round - 1), None));
+            }
+            writes.sort();
+            store.apply(ts(round * 1000 + u64::from(row)), &writes);
+        }
+        // A second of looks, as in a second of updates.
+        (0..20).for_each(|_| assert!(!store.flush().unwrap()));
+    }
+    assert!(store.hot_spans() > 0 && store.hot_bytes() < 6 * bytes, "{} of {bytes}", store.hot_bytes());
+    assert_eq!(rows(&store, &span(7, 0, ROWS), ts(1_000_000), 100).len(), 2000);
+}
+
 /// A table that grows behind what is kept does not grow there without end.
 #[test]
 fn a_kept_end_does_not_grow_with_its_table_for_ever() {

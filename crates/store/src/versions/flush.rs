@@ -214,7 +214,7 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says.
     pub fn flush(&self) -> Result<bool, StoreError> {
-        self.hot.trim();
+        self.hot.trim(|| self.forgettable());
         let _writer = self.writer.lock();
         self.engine.merge();
         if self.waits_for_merges() {

@@ -33,7 +33,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Entries of a span: two that meet grow together up to here. One that grows far beyond by writes is given up.
 const SPAN_ENTRIES_MAX: usize = 2048;
@@ -42,6 +42,8 @@ const SPAN_ENTRIES_LIMIT: usize = 8 * SPAN_ENTRIES_MAX;
 const FORGET_MIN: usize = 32;
 /// Rows of one reading that were written after its snapshot; with more of them the layers are read.
 const NEWER_MAX: usize = 32;
+/// Deletions that are put to a span before some are forgotten, though nobody reads there.
+const FORGET_UNREAD_MIN: usize = 128;
 /// What an entry costs beside its key and value.
 const ENTRY_OVERHEAD: usize = 120;
 /// What a span costs beside its entries.
@@ -69,6 +71,30 @@ struct Hot {
     rows: Leaves<Version>,
     /// Its first reading is under way.
     loading: bool,
+    /// Deletions that were put since some were forgotten, and what was left then.
+    dead: usize,
+    /// With so many of them they are looked at again.
+    forget_at: usize,
+}
+
+impl Hot {
+    /// Forgets the deletions at or below `floor`; gives the bytes freed.
+    fn forget(&mut self, floor: Timestamp) -> usize {
+        let (mut freed, mut since, mut dead) = (0, self.since, 0);
+        self.rows.retain(|key, version| {
+            let stays = version.value.is_some() || version.ts > floor;
+            dead += usize::from(version.value.is_none() && stays);
+            if !stays {
+                freed += cost(key, version);
+                // Without bound only under a negative control, which wants this to be missing.
+                since = if floor == Timestamp::MAX { since } else { since.max(version.ts) };
+            }
+            stays
+        });
+        // What is too young to be forgotten is not looked at for each that is added.
+        (self.since, self.dead, self.forget_at) = (since, dead, 2 * dead + self.rows.len() / 2);
+        freed
+    }
 }
 
 struct Listed {
@@ -130,6 +156,8 @@ pub(super) struct HotSpans {
     trims: AtomicUsize,
     /// Where the next eviction goes on.
     hand: Mutex<Bytes>,
+    /// Deletions at or below are of no use to who reads now, as of the last look at all spans.
+    floor: AtomicU64,
 }
 
 /// What a scan finds where it begins.
@@ -165,7 +193,15 @@ impl HotSpans {
     pub fn new(bytes_max: usize) -> Self {
         let [count, bytes, trims] = [const { AtomicUsize::new(0) }; 3];
         let bytes_max = AtomicUsize::new(bytes_max);
-        HotSpans { spans: RwLock::default(), count, bytes, bytes_max, trims, hand: Mutex::default() }
+        HotSpans {
+            spans: RwLock::default(),
+            count,
+            bytes,
+            bytes_max,
+            trims,
+            hand: Mutex::default(),
+            floor: AtomicU64::new(0),
+        }
     }
 
     /// How many there are.
@@ -213,6 +249,14 @@ impl HotSpans {
             return;
         }
         self.grow(listed, insert(&mut hot.rows, key, version.clone()));
+        if version.value.is_none() {
+            hot.dead += 1;
+            // Nobody may scan here, who would have them forgotten.
+            if hot.dead >= FORGET_UNREAD_MIN.max(hot.forget_at) {
+                let freed = hot.forget(Timestamp::from_u64(self.floor.load(Ordering::Relaxed)));
+                self.grow(listed, -(freed as isize));
+            }
+        }
     }
 
     /// A command of many writes is shown: the caller holds the layers for writing. Spans in which it changes much are given up, all in one hold of the
@@ -309,18 +353,7 @@ impl HotSpans {
 
     /// Forgets the deletions at or below `floor`, below which no snapshot is open.
     pub fn forget(&self, Stale(listed): &Stale, floor: Timestamp) {
-        let mut hot = listed.hot.write();
-        let (mut freed, mut since) = (0, hot.since);
-        hot.rows.retain(|key, version| {
-            let stays = version.value.is_some() || version.ts > floor;
-            if !stays {
-                freed += cost(key, version);
-                // Without bound only under a negative control, which wants this to be missing.
-                since = if floor == Timestamp::MAX { since } else { since.max(version.ts) };
-            }
-            stays
-        });
-        hot.since = since;
+        let freed = listed.hot.write().forget(floor);
         self.grow(listed, -(freed as isize));
     }
 
@@ -571,12 +604,13 @@ impl HotSpans {
 
     /// Gives up the spans that writes made too large, and those that nobody reads any more; and joins those that became small. Who writes waits for
     /// what is changed, a few at a time, and not for what is looked at.
-    pub fn trim(&self) {
+    pub fn trim(&self, floor: impl FnOnce() -> Timestamp) {
         if self.count.load(Ordering::Acquire) == 0
             || !self.trims.fetch_add(1, Ordering::Relaxed).is_multiple_of(TRIM_EVERY)
         {
             return;
         }
+        self.floor.store(floor().as_u64(), Ordering::Relaxed);
         let unread = |listed: &Arc<Listed>| {
             let looks = match listed.used.swap(false, Ordering::Relaxed) {
                 true => 0,
