@@ -22,7 +22,7 @@ fn key(n: u32) -> Bytes {
 }
 
 fn mixed(n: u32) -> u32 {
-    (u64::from(n.wrapping_mul(2_654_435_761)) * u64::from(ROWS) >> 32) as u32
+    ((u64::from(n.wrapping_mul(2_654_435_761)) * u64::from(ROWS)) >> 32) as u32
 }
 
 struct Bench {

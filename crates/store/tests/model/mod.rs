@@ -137,7 +137,7 @@ fn config(dice: u8, sabotage: Option<Sabotage>) -> VersionsConfig {
         freeze_bytes: 1 << 20,
         bucket_shift: STEP + dice as u32 % 5,
         hot_after: [0, 3, 64][dice as usize / 3 % 3],
-        keeps_ranges: dice % 5 != 0,
+        keeps_ranges: !dice.is_multiple_of(5),
         erase_max: [2, 65_536][dice as usize % 2],
         show_min: usize::MAX,
         sabotage,
