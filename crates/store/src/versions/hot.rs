@@ -24,6 +24,7 @@
 
 use super::copies::Copies;
 use super::leaves::{Cut, LEAF_KEYS_MAX, Leaves};
+use super::prefixes::{end_of, prefix_of};
 use super::scan::after;
 use super::whole::Whole;
 use super::{Span, Version};
@@ -104,7 +105,7 @@ struct Listed {
     /// Looks at all spans since it was used.
     unread_looks: AtomicU32,
     /// It was listed because it was read, not because of garbage.
-    kept: AtomicBool,
+    kept: bool,
 }
 
 /// Where in a hot span a reading begins.
@@ -124,7 +125,7 @@ impl Here {
     /// Whether many of its first rows were written after the snapshot: what that sees of each has to be looked up. Not of garbage: in the layers it is
     /// passed.
     pub fn looks_back(&self, snapshot: Timestamp, reverse: bool, limit: usize) -> bool {
-        if !self.listed.kept.load(Ordering::Relaxed) {
+        if !self.listed.kept {
             return false;
         }
         let (mut newer, mut seen) = (0, 0);
@@ -388,7 +389,7 @@ impl HotSpans {
             false => spans.get(at)?,
             true => spans.range::<Bytes, _>(..at).next_back()?.1,
         };
-        Some(listed.kept.load(Ordering::Relaxed))
+        Some(listed.kept)
     }
 
     /// Whether there is room for what is only read.
@@ -413,7 +414,7 @@ impl HotSpans {
             bytes: AtomicUsize::new(0),
             used: AtomicBool::new(true),
             unread_looks: AtomicU32::new(0),
-            kept: AtomicBool::new(kept),
+            kept,
         });
         self.grow(&listed, SPAN_OVERHEAD as isize);
         spans.insert(start.clone(), listed.clone());
@@ -436,8 +437,8 @@ impl HotSpans {
 
     /// The same of all that begins with these bytes.
     pub fn give_up_prefix(&self, prefix: [u8; 4]) {
-        let next = u32::from_be_bytes(prefix).checked_add(1);
-        self.give_up(&prefix, &next.map_or([0xff; 5].to_vec(), |next| next.to_be_bytes().to_vec()));
+        let end = end_of(prefix_of(&prefix)).unwrap_or_else(|| Bytes::from_static(&[0xff; 5]));
+        self.give_up(&prefix, &end);
     }
 
     fn remove(&self, spans: &mut BTreeMap<Bytes, Arc<Listed>>, start: &Bytes) {
@@ -585,7 +586,7 @@ impl HotSpans {
         let (Some(a), Some(b)) = (spans.get(first).cloned(), spans.get(second).cloned()) else { return false };
         let (mut left, mut right) = (a.hot.write(), b.hot.write());
         // What was only read goes some day, and takes nothing with it.
-        let alike = a.kept.load(Ordering::Relaxed) == b.kept.load(Ordering::Relaxed);
+        let alike = a.kept == b.kept;
         let fits = alike && left.rows.len() + right.rows.len() <= SPAN_ENTRIES_MAX;
         if left.end != *second || left.loading || right.loading || !fits {
             return false;
@@ -617,7 +618,7 @@ impl HotSpans {
                 false => listed.unread_looks.load(Ordering::Relaxed).saturating_add(1),
             };
             listed.unread_looks.store(looks, Ordering::Relaxed);
-            looks > UNREAD_LOOKS_MAX && listed.kept.load(Ordering::Relaxed)
+            looks > UNREAD_LOOKS_MAX && listed.kept
         };
         let (mut gone, mut small) = (Vec::new(), Vec::new());
         let mut last: Option<(Bytes, usize, Bytes)> = None;

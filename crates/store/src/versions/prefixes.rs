@@ -21,6 +21,11 @@ pub(super) fn prefix_of(key: &[u8]) -> Prefix {
     Prefix::from_be_bytes(first)
 }
 
+/// The least key above all that have a prefix; `None`: there is none.
+pub(super) fn end_of(prefix: Prefix) -> Option<Bytes> {
+    Some(Bytes::copy_from_slice(&prefix.checked_add(1)?.to_be_bytes()))
+}
+
 /// Least and greatest user key of one prefix in the engine; `None`: no key at all.
 pub(super) type Bounds = Option<(Bytes, Bytes)>;
 

@@ -19,7 +19,7 @@
 
 use super::copies::Copies;
 use super::overlay::Seen;
-use super::prefixes::prefix_of;
+use super::prefixes::{PREFIX_BYTES, end_of, prefix_of};
 use super::{Span, Version, Versions};
 use crate::engine::Tree;
 use crate::{Engine, StoreError, keys};
@@ -58,7 +58,8 @@ impl<E: Engine> Versions<E> {
     /// Keeps a span that was just read, and what follows it up to [`RANGE_ENTRIES_MIN`] entries.
     pub(super) fn keep_range(&self, span: &Span, snapshot: Timestamp) -> Result<(), StoreError> {
         let Some(floor) = self.warms_at(snapshot) else { return Ok(()) };
-        let Some(end_max) = end_of_prefix(&span.start).filter(|end| span.end <= *end) else { return Ok(()) };
+        let prefix = span.start.get(..PREFIX_BYTES).map(prefix_of);
+        let Some(end_max) = prefix.and_then(end_of).filter(|end| span.end <= *end) else { return Ok(()) };
         let Some(filling) = self.hot.begin_kept(&span.start, &end_max) else { return Ok(()) };
         let listed = span.start.clone()..filling.end();
         // Of a layer that has more only the first ones: what is behind them was not looked at.
@@ -93,10 +94,4 @@ impl<E: Engine> Versions<E> {
         }
         Ok(())
     }
-}
-
-/// The least key above all with the prefix of this one; `None` where there is none, or the key is shorter than one.
-fn end_of_prefix(key: &[u8]) -> Option<Bytes> {
-    let next = prefix_of(key.get(..4)?).checked_add(1)?;
-    Some(Bytes::copy_from_slice(&next.to_be_bytes()))
 }
