@@ -326,14 +326,14 @@ impl Session {
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
                 let mark = self.active.as_ref().map_or(0, |active| active.written_by);
-                let ungated = prepared.uses().filter(|uses| uses.gated().next().is_none());
+                let ungated = || prepared.uses().filter(|uses| uses.gated().next().is_none());
                 if self.db.sessions.endings.any()
-                    && let Some(uses) = &ungated
+                    && let Some(uses) = ungated()
                 {
                     self.wait_for_changes(uses.tokens(), mark)?;
                 }
                 if self.hold_versions(prepared, true)?
-                    && let Some(uses) = &ungated
+                    && let Some(uses) = ungated()
                 {
                     // Meanwhile a change that is its whole transaction has not seen it.
                     self.wait_for_changes(uses.tokens(), mark)?;

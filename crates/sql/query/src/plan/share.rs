@@ -45,7 +45,7 @@ impl Given<'_, '_> {
     {
         match expr {
             Expr::Literal(value, _) => Some(Cow::Borrowed(value)),
-            Expr::Parameter { index, .. } => self.values.get(*index).map(|value| Cow::Owned(value.clone())),
+            Expr::Parameter { index, .. } => self.values.get(*index).map(Cow::Borrowed),
             _ if self.values.is_empty() || !has_parameter(expr) => expr.constant().map(Cow::Owned),
             _ => with(expr, self.values).constant().map(Cow::Owned),
         }
@@ -210,11 +210,11 @@ fn is_within_day(value: &Expr, ty: &SqlType, of: Given<'_, '_>) -> bool {
 
 fn one(expr: &Expr, of: Given<'_, '_>) -> f64 {
     match expr {
-        Expr::Parameter { index, .. } if *index < of.values.len() => {
-            f64::from(u8::from(matches!(of.values.get(*index), Some(Value::Bool(true)))))
-        }
-        Expr::Literal(Value::Bool(true), _) => 1.0,
-        Expr::Literal(..) => 0.0,
+        Expr::Literal(..) | Expr::Parameter { .. } => match of.value(expr).as_deref() {
+            Some(Value::Bool(true)) => 1.0,
+            Some(_) => 0.0,
+            None => UNKNOWN_SHARE,
+        },
         Expr::And(parts) => all_given(parts, of),
         Expr::Or(parts) => 1.0 - parts.iter().map(|part| 1.0 - one(part, of)).product::<f64>(),
         Expr::Not(inner) => 1.0 - one(inner, of),
