@@ -8,8 +8,10 @@ use sim::scenario::{Controls, Outcome, find, run};
 
 /// Each clock of these runs may be 600 ms from the truth (`Trouble::Accuracy`), so two of them twice that: what a static offset has to cover.
 const OFFSET_US: u64 = 1_300_000;
-/// Runs of a liar: it is fenced in each, and in some of them recency breaks before that.
+/// Runs of a liar that are looked at, however soon one of them shows all.
 const LIARS: u64 = 3;
+/// Most runs until recency breaks before the liar is proved wrong: four of thirty do.
+const LIARS_MAX: u64 = 60;
 
 fn chosen(seed: u64, choice: Choice) -> Outcome {
     let scenario = find("fast/nodes").expect("it is there").remove(0);
@@ -29,7 +31,7 @@ fn shows(consistency: Consistency, own: Recency, promised_by_the_next: Recency, 
 /// In some run it breaks the promise of another, and the checker names it; its own it keeps in the same run.
 #[track_caller]
 fn breaks(anothers: Choice, anomaly: Anomaly, own: Choice) {
-    const SEEDS: u64 = 10;
+    const SEEDS: u64 = 40;
     let found = (0..SEEDS).map(|seed| chosen(seed, anothers)).find(|outcome| !outcome.is_good());
     let found = found.unwrap_or_else(|| panic!("{anothers:?}: kept for {SEEDS} seeds"));
     assert!(found.verdict.has(anomaly), "{anothers:?}: {:?}\n{}", found.failure, found.verdict);
@@ -83,22 +85,26 @@ const BROKE: &str = "recency broke with a bound, and was named";
 const PROVED: &str = "a liar was proved wrong by its peers";
 const FENCED: &str = "fenced_handovers";
 
-/// A bound that lies: isolation holds in every run, its peers prove the liar wrong, and it hands over what it leads. In some of these runs recency breaks before that, and the checker names it.
-/// (That nobody else is proved wrong is looked at wherever a level changes.)
+/// A bound that lies: isolation holds in every run, its peers prove the liar wrong, and it hands over what it leads, if it leads anything. In some of these runs recency breaks before that,
+/// and the checker names it. (That nobody else is proved wrong is looked at wherever a level changes.)
 #[test]
 fn a_liar_breaks_recency_and_not_isolation_and_is_fenced() {
-    let mut whole = 0;
-    for seed in 0..LIARS {
+    let (mut broke, mut fenced) = (false, false);
+    for seed in 0..LIARS_MAX {
+        if seed >= LIARS && broke && fenced {
+            break;
+        }
         let outcome = of_a_liar(seed, None);
         assert!(outcome.is_good(), "seed {seed}: {:?}\n{}", outcome.failure, outcome.verdict);
         let names = [Anomaly::StaleRead, Anomaly::RealTime];
         let others: Vec<_> = outcome.recency.found.iter().filter(|(kind, _)| !names.contains(kind)).collect();
         assert!(others.is_empty(), "seed {seed}: {others:?}");
         assert!(outcome.probes.count(PROVED) > 0, "seed {seed}: nobody proved it wrong");
-        assert!(outcome.probes.count(FENCED) > 0, "seed {seed}: it kept what it led");
-        whole += u32::from(outcome.probes.count(BROKE) > 0);
+        fenced |= outcome.probes.count(FENCED) > 0;
+        broke |= outcome.probes.count(BROKE) > 0;
     }
-    assert!(whole > 0, "no run of {LIARS} shows it all");
+    assert!(fenced, "it kept what it led in {LIARS_MAX} runs");
+    assert!(broke, "recency held in {LIARS_MAX} runs");
 }
 
 /// What a node whose clock is not believed leads it keeps, if it is told to: then nothing shows that it was fenced.
