@@ -81,6 +81,7 @@ timeball bench posts-and-likes|update-index|point-select|ycsb-b|ycsb-f|orders --
   --workers K, --clients K  connections (8)
   --duration D            measured time: 30s, 5m (30s)
   --ramp-up D             time before it (2s)
+  --spread                workers stand at all hosts of --url in turn, not at the first
   --read-fraction P       posts-and-likes: probability of a read (0.95)
   --rows N                update-index, point-select, ycsb-b, ycsb-f: rows of the table (100000)
   --warehouses N          orders: TPC-C's warehouses (1)
@@ -172,6 +173,8 @@ pub struct BenchOptions {
     pub workers: usize,
     pub duration: Duration,
     pub ramp_up: Duration,
+    /// Whether workers stand at all hosts of the URL in turn.
+    pub spread: bool,
     pub read_fraction: f64,
     pub rows: u32,
     pub warehouses: u32,
@@ -403,6 +406,7 @@ fn bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
         workers: 8,
         duration: Duration::from_secs(30),
         ramp_up: Duration::from_secs(2),
+        spread: false,
         read_fraction: 0.95,
         rows: 100_000,
         warehouses: 1,
@@ -416,6 +420,7 @@ fn bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
             Long("url") => options.url = parser.value()?.string()?,
             Long("workers" | "clients") => options.workers = parser.value()?.parse()?,
             Long("duration") => options.duration = parser.value()?.parse_with(duration)?,
+            Long("spread") => options.spread = true,
             Long("ramp-up") => options.ramp_up = parser.value()?.parse_with(duration)?,
             Long("read-fraction") => options.read_fraction = parser.value()?.parse_with(fraction)?,
             Long("rows") => options.rows = parser.value()?.parse()?,

@@ -17,7 +17,7 @@ pub fn run(options: &BenchOptions) -> Result<(), String> {
         workers: options.workers,
         duration: options.duration,
         ramp_up: options.ramp_up,
-        spread: false,
+        spread: options.spread,
         load: options.load,
         seed: options.seed,
     };

@@ -190,7 +190,8 @@ pub fn pgbench_sample(text: &str) -> Result<Sample, String> {
     Ok(Sample { tps, failed })
 }
 
-fn json_sample(text: &str) -> Result<Sample, String> {
+/// What `timeball bench --json` says.
+pub fn json_sample(text: &str) -> Result<Sample, String> {
     let json: serde_json::Value = text
         .lines()
         .rev()

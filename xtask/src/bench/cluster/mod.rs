@@ -2,6 +2,7 @@
 //!
 //! Rounds are interleaved, medians are shown, and what counts are the ratios. All nodes and the client share this machine's cores, so absolute figures say little.
 
+mod sql;
 mod systems;
 
 use super::report::{machine, median, output};
@@ -28,15 +29,21 @@ struct Options {
     binary: Option<PathBuf>,
     /// Idle ranges to make; 0: not measured.
     idle: u32,
+    /// The table of SQL instead.
+    sql: bool,
     write: bool,
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
-    let mut options = Options { rounds: 3, seconds: 6, binary: None, idle: 0, write: false };
+    let mut options = Options { rounds: 3, seconds: 6, binary: None, idle: 0, sql: false, write: false };
     let mut args = args.iter();
     while let Some(flag) = args.next() {
         if flag == "--write" {
             options.write = true;
+            continue;
+        }
+        if flag == "--sql" {
+            options.sql = true;
             continue;
         }
         let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
@@ -57,12 +64,16 @@ pub fn bench(args: &[String]) -> Result<(), String> {
     let options = parse(args)?;
     let base = std::env::temp_dir().join(format!("timeball-bench-cluster-{}", std::process::id()));
     std::fs::create_dir_all(&base).map_err(|e| format!("{}: {e}", base.display()))?;
-    let result = table(&options, &base);
+    let result = if options.sql { sql::table(&options, &base) } else { table(&options, &base) };
     let _ = std::fs::remove_dir_all(&base);
     let text = result?;
     print!("{text}");
     if options.write {
-        let path = root().join(format!("docs/benchmarks/{}-cluster.md", output("date", &["+%Y-%m-%d"])));
+        let path = root().join(format!(
+            "docs/benchmarks/{}-cluster{}.md",
+            output("date", &["+%Y-%m-%d"]),
+            if options.sql { "-sql" } else { "" }
+        ));
         std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         eprintln!("kept in {}", path.display());
     }
@@ -169,9 +180,20 @@ fn table(options: &Options, base: &Path) -> Result<String, String> {
     }
     updates.push(cpu);
     updates.push(ranges);
+    let mut text = page("Three nodes", "cargo x bench cluster --write", options, &updates);
+    if options.idle > 0 {
+        // Nodes of their own: what others keep in their caches is what they read before.
+        drop((cluster, alone, etcd));
+        text.push_str(&idle(&Timeball::start(&binary, &base.join("idle"))?, options.idle)?);
+    }
+    Ok(text)
+}
+
+/// A page with the medians of rows, and the ratios of their rounds.
+fn page(title: &str, command: &str, options: &Options, rows: &[Row]) -> String {
     let mut text = format!(
-        "# Three nodes\n\nMachine: {}, shared by all nodes and the client. Date: {}. Commit: {}. {} interleaved rounds of {} s, medians. All nodes sync.\n\
-         Repeat: `cargo x bench cluster --write`.\n\n\
+        "# {title}\n\nMachine: {}, shared by all nodes and the client. Date: {}. Commit: {}. {} interleaved rounds of {} s, medians. All nodes sync.\n\
+         Repeat: `{command}`.\n\n\
          | what | Timeball, three nodes | beside | | ratio | ratios of the rounds | goal |\n| --- | --- | --- | --- | --- | --- | --- |\n",
         machine(),
         output("date", &["+%Y-%m-%d"]),
@@ -179,7 +201,7 @@ fn table(options: &Options, base: &Path) -> Result<String, String> {
         options.rounds,
         options.seconds,
     );
-    for Row { name, beside, goal, ours, theirs } in &updates {
+    for Row { name, beside, goal, ours, theirs } in rows {
         let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
         let each: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
         text.push_str(&format!(
@@ -190,12 +212,7 @@ fn table(options: &Options, base: &Path) -> Result<String, String> {
             each.join(" "),
         ));
     }
-    if options.idle > 0 {
-        // Nodes of their own: what others keep in their caches is what they read before.
-        drop((cluster, alone, etcd));
-        text.push_str(&idle(&Timeball::start(&binary, &base.join("idle"))?, options.idle)?);
-    }
-    Ok(text)
+    text
 }
 
 /// How long idle nodes are looked at.

@@ -35,6 +35,9 @@ fn until<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> Resul
 /// Nodes of Timeball.
 pub struct Timeball {
     nodes: Vec<Node>,
+    binary: PathBuf,
+    /// Where a node answers its peers.
+    peer: String,
 }
 
 impl Timeball {
@@ -56,7 +59,7 @@ impl Timeball {
             let ready = starting.into_iter().map(|node| node.join().map_err(|_| "a thread panicked".to_owned())?);
             ready.collect::<Result<Vec<Node>, String>>()
         })?;
-        let cluster = Timeball { nodes };
+        let cluster = Timeball { nodes, binary: binary.to_path_buf(), peer: peers[0].clone() };
         cluster.sql(0, "postgres", "CREATE DATABASE bench")?;
         Ok(cluster)
     }
@@ -74,6 +77,35 @@ impl Timeball {
             let leader = self.sql(0, "bench", &query)?;
             let first = leader.lines().next().and_then(|line| line.trim().parse::<usize>().ok());
             first.map(|node| node - 1).ok_or_else(|| format!("no number: {leader:?}"))
+        })
+    }
+
+    /// A URL of all nodes.
+    pub fn url(&self, database: &str) -> String {
+        let hosts: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+        format!("postgresql://root@{}/{database}?sslmode=disable", hosts.join(","))
+    }
+
+    /// Has the nodes lead all ranges in turn, in the order of their keys.
+    pub fn spread(&self) -> Result<(), String> {
+        until("leaders are not spread", || {
+            let told = self.sql(
+                0,
+                "bench",
+                "SELECT range_id, coalesce(leader_node_id, 0) FROM timeball_internal.ranges ORDER BY start_key",
+            )?;
+            let mut spread = true;
+            for (at, line) in told.lines().enumerate() {
+                let (id, leader) = line.split_once('|').ok_or_else(|| format!("no range: {line:?}"))?;
+                let turn = (at % NODES + 1).to_string();
+                if leader != turn {
+                    spread = false;
+                    let mut lead = Command::new(&self.binary);
+                    lead.args(["range", "lead", id, "--to", &turn, "--host", &self.peer]);
+                    run::capture(&mut lead, PATIENCE)?;
+                }
+            }
+            if spread { Ok(()) } else { Err("n1 has not heard of it".to_owned()) }
         })
     }
 
