@@ -57,7 +57,7 @@ use node::cluster::{Class, Input, Member, Message, Outputs};
 use parking_lot::{Mutex, RwLock};
 use sql::transaction::{
     Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, LockOwner, MemoryScratch, PeerAnswer, PeerAnswers,
-    PreparedPart, Retentions, RowWaits, Scratch, SessionLock, ShownLock,
+    PreparedPart, Retentions, RowWaits, Scratch, SessionLock, ShownLock, Sweeper, Sweeping,
 };
 use sql::{Kv, KvError};
 use std::collections::BTreeMap;
@@ -347,6 +347,9 @@ impl<E: Engine> Kv for ClusterNode<E> {
         let now = inner.clock.read();
         let txn = node::cluster::Transaction::begin(&inner.member, &now, &convert::begin(options));
         Ok(KvTransaction::new(inner.clone(), txn.map_err(convert::error)?, &inner.clock.shown(now), options))
+    }
+    fn sweep_aside(&self, sweeper: Sweeper) -> Sweeping {
+        crate::kv::sweeping::aside(sweeper)
     }
     fn unique_id(&self) -> u64 {
         self.inner.member.unique_id()

@@ -37,6 +37,7 @@ pub(crate) mod reclaim;
 pub(crate) mod retention;
 mod room;
 pub(crate) mod scratch;
+pub(crate) mod sweeping;
 mod timer;
 pub(crate) mod transaction;
 pub(crate) mod waits;
@@ -56,7 +57,7 @@ use parking_lot::Mutex;
 pub(crate) use room::Room;
 use sql::transaction::{
     Admin, AdminReply, BeginOptions as SqlOptions, Erased, Loading, LockOwner, MemoryScratch, Patience, PreparedPart,
-    Retentions, RowWaits, Scratch, ShownLock,
+    Retentions, RowWaits, Scratch, ShownLock, Sweeper, Sweeping,
 };
 use sql::{Kv, KvError};
 use std::sync::Arc;
@@ -326,6 +327,9 @@ impl<E: Engine> Kv for KvNode<E> {
     }
     fn load_aside(&self, rows: &Arc<Vec<(Bytes, Bytes)>>, patience: &Patience) -> Loading {
         load::load_aside(&self.inner, rows, patience)
+    }
+    fn sweep_aside(&self, sweeper: Sweeper) -> Sweeping {
+        sweeping::aside(sweeper)
     }
     fn has_room_for(&self, bytes: u64) -> bool {
         self.inner.node.versions().lacks_room(bytes) == 0

@@ -47,7 +47,7 @@ use crate::progress::{IndexPhase, IndexProgress};
 use crate::syntax::{
     AlterAction, ColumnChange, CreateIndex, Ddl, Name, ObjectKind, TableConstraint, TableConstraintKind,
 };
-use crate::transaction::{BeginOptions, Isolation, LockWait, Patience, ScanRequest, Sweep, Transaction, TxnRef};
+use crate::transaction::{BeginOptions, Isolation, LockWait, Patience, ScanRequest, Sweeper, Transaction, TxnRef};
 use crate::types::Value;
 use crate::{Attempt, KvError, SqlError, SqlState};
 use bytes::Bytes;
@@ -478,13 +478,12 @@ impl<'a> Online<'a> {
     fn load(&self, end: Timestamp, progress: &Arc<IndexProgress>) -> Result<Loader, SqlError> {
         let (access, building) = self.access()?;
         let index = &building.index;
-        let mut rows = self.begin_after(end)?;
+        let reading = Sweeper::new(self.begin_after(end)?, access.primary.span(), CHUNK_ROWS);
         let mut loader = Loader::new([(index.id, index.unique)], self.patience()).watched(progress);
-        let mut rest = Some(access.primary.span());
         let mut row = vec![Value::Null; access.columns.len()];
         let (mut key, mut value) = (Vec::new(), Vec::new());
-        while let Some(span) = rest {
-            let chunk = Sweep::of(rows.as_mut(), span, CHUNK_ROWS, false)?;
+        for chunk in self.db.kv.sweep_aside(reading) {
+            let chunk = chunk?;
             for (row_key, stored) in chunk.rows() {
                 access.decode(stored, &index.slots, &mut row)?;
                 let Some(guarded) = index.write_entry(&row, row_key, &mut key, &mut value)? else { continue };
@@ -495,12 +494,11 @@ impl<'a> Online<'a> {
             }
             progress.done.add(chunk.places.len() as u64);
             self.context.check()?;
-            rest = chunk.rest;
         }
         loader.settle(self.db, &mut |found: Duplicate<'_>| {
             let mut row = vec![Value::Null; access.columns.len()];
             let read = access.row_key_of_entry(found.key, found.value).and_then(|row_key| {
-                let stored = rows.get(&row_key)?;
+                let stored = self.begin_after(end)?.get(&row_key)?;
                 stored.map_or(Ok(()), |stored| access.decode(&stored, &index.slots, &mut row))
             });
             read.map_or_else(|e| e, |()| self.shared(&access, &building, &row))
@@ -664,10 +662,9 @@ impl Online<'_> {
             self.step(&|_| BTreeSet::new(), &mut |run: &mut Run<'_>| Target::new(&only, &run.plan_context()))?;
         let (access, all) = (&target.0.access, (0..only.columns.len()).collect::<Vec<_>>());
         let mut row = vec![Value::Null; all.len()];
-        let mut rows = self.begin_after(end)?;
-        let mut rest = Some(access.primary.span());
-        while let Some(span) = rest {
-            let chunk = Sweep::of(rows.as_mut(), span, CHUNK_ROWS, false)?;
+        let reading = Sweeper::new(self.begin_after(end)?, access.primary.span(), CHUNK_ROWS);
+        for chunk in self.db.kv.sweep_aside(reading) {
+            let chunk = chunk?;
             for (row_key, stored) in chunk.rows() {
                 access.decode(stored, &all, &mut row)?;
                 if target.0.check(&row, None, self.context).attempted()?.is_some() {
@@ -682,7 +679,6 @@ impl Online<'_> {
                 }
             }
             self.context.check()?;
-            rest = chunk.rest;
         }
         Ok(())
     }

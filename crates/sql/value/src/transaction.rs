@@ -12,6 +12,7 @@ mod row_waits;
 mod scratch;
 mod shown;
 mod sweep;
+mod sweeping;
 
 pub use interrupt::{Deadline, Interrupt, LockTimeout, Wait, Waiting};
 pub use loading::Loading;
@@ -21,6 +22,7 @@ pub use row_waits::{RowWaiter, RowWaits};
 pub use scratch::{MemoryScratch, Scratch};
 pub use shown::{Footprint, LockOwner, PreparedPart, ShownLock, TxnNumber};
 pub use sweep::{Pick, Sweep};
+pub use sweeping::{Sweeper, Sweeping};
 
 use bytes::Bytes;
 use clock::Timestamp;
@@ -488,6 +490,10 @@ pub trait Kv: Send + Sync + 'static {
     /// As [`Kv::load`], which may go on after this has returned: what is given back says how it ended.
     fn load_aside(&self, rows: &Arc<Vec<(Bytes, Bytes)>>, patience: &Patience) -> Loading {
         Loading::ended(self.load(rows, patience))
+    }
+    /// Reads a span to its end: the next rows, where that is possible, while their user looks at these.
+    fn sweep_aside(&self, sweeper: Sweeper) -> Sweeping {
+        Sweeping::here(sweeper)
     }
     /// Whether the disk takes so many bytes more and has as much left as ordinary writes need. Unless overridden it has no bound.
     fn has_room_for(&self, bytes: u64) -> bool {
