@@ -117,7 +117,7 @@ impl Drop for Sweeping {
 mod tests {
     use super::*;
     use crate::transaction::memory::MemoryKv;
-    use crate::transaction::{Isolation, Kv, Patience};
+    use crate::transaction::{Isolation, Patience};
     use bytes::Bytes;
 
     const ROWS: u8 = 100;
