@@ -45,23 +45,10 @@ fn accept(stream: TcpStream, shared: &Arc<Shared>) {
     let shared = Arc::clone(shared);
     let name = format!("sql-{}", ticket.pid());
     let spawned = std::thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || {
-        do_not_interrupt();
         connection::serve(&shared, &stream, &ticket);
     });
     if let Err(e) = spawned {
         log::error("thread_refused", &[("error", &e)]);
-    }
-}
-
-/// Lets the thread, when a request wakes it, wait for whoever runs there rather than interrupt him (`SCHED_BATCH`; threads that it starts are ordinary ones). Where a processor is free it runs
-/// at once, as before; where all are busy each interrupts nobody, and is interrupted less: two switches saved for each request, most of all in the middle of one. Decision 0244.
-fn do_not_interrupt() {
-    let param = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter outlives the call, which concerns this thread alone.
-    let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH | libc::SCHED_RESET_ON_FORK, &raw const param) };
-    if set != 0 {
-        // A sandbox may forbid it: then it is as every other thread.
-        log::info("scheduling_refused", &[("error", &std::io::Error::last_os_error())]);
     }
 }
 

@@ -22,8 +22,11 @@ const FREEZE_EVERY_NS_COLLECTING: u64 = 20_000_000_000;
 
 /// Loaded rows are cached once nothing was loaded for so long: what is only a step to something else is dropped by then.
 const WARM_AFTER_NS: u64 = 1_000_000_000;
-/// So many rows at a look: about a hundredth of a second. Clients go first.
-const WARM_ROWS: usize = 20_000;
+/// So many rows at once, about a millisecond's work, and so long a rest behind them: who is waiting for the processor is not kept waiting for a whole slice of it.
+const WARM_ROWS: usize = 1_000;
+const WARM_REST: Duration = Duration::from_millis(1);
+/// So often at a look: some hundredths of a second.
+const WARM_TIMES: usize = 20;
 
 /// Log written since the last freeze at which the next is due: a restart replays what no flush has taken over. Bytes, and records, which
 /// may be small.
@@ -150,8 +153,14 @@ impl Warming {
         if self.done || now_ns.saturating_sub(self.quiet.1) < WARM_AFTER_NS {
             return;
         }
-        // What cannot be read is said to who asks for it.
-        self.done = !versions.warm_loaded(WARM_ROWS).unwrap_or(false);
+        for _ in 0..WARM_TIMES {
+            // What cannot be read is said to who asks for it.
+            self.done = !versions.warm_loaded(WARM_ROWS).unwrap_or(false);
+            if self.done || inner.stopping.load(SeqCst) || versions.loads() != self.quiet.0 {
+                return;
+            }
+            std::thread::park_timeout(WARM_REST);
+        }
     }
 }
 
