@@ -22,3 +22,38 @@ pub(crate) fn aside(sweeper: Sweeper) -> Sweeping {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::aside;
+    use bytes::Bytes;
+    use sql::transaction::memory::MemoryKv;
+    use sql::transaction::{Isolation, Patience, Sweep, Sweeper, Sweeping};
+
+    const ROWS: u8 = 100;
+
+    fn sweeping(limit: usize) -> Sweeping {
+        let kv = MemoryKv::new();
+        let mut txn = Patience::default().begin(&kv, Isolation::RepeatableRead).unwrap();
+        (0..ROWS).for_each(|n| txn.put(Bytes::from(vec![n]), Bytes::from(vec![n])).unwrap());
+        txn.commit().unwrap();
+        let txn = Patience::default().begin(&kv, Isolation::RepeatableRead).unwrap();
+        aside(Sweeper::new(txn, Bytes::from(vec![0])..Bytes::from(vec![ROWS]), limit))
+    }
+
+    #[test]
+    fn beside_it_reads_all_rows() {
+        for limit in [1, 7, 100, 1000] {
+            let chunks: Vec<Sweep> = sweeping(limit).map(Result::unwrap).collect();
+            let keys = chunks.iter().flat_map(|chunk| chunk.rows().map(|(key, _)| key[0]).collect::<Vec<_>>());
+            assert_eq!(keys.collect::<Vec<_>>(), (0..ROWS).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn who_drops_it_has_ended_it() {
+        let mut some = sweeping(1);
+        assert_eq!(some.next().unwrap().unwrap().places.len(), 1);
+        drop(some);
+    }
+}

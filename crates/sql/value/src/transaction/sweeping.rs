@@ -131,40 +131,25 @@ mod tests {
         Sweeper::new(txn, Bytes::from(vec![0])..Bytes::from(vec![ROWS]), limit)
     }
 
-    fn aside(limit: usize, run: impl FnOnce(Sweeper, SyncSender<Result<Sweep, KvError>>) + Send + 'static) -> Sweeping {
-        Sweeping::aside(sweeper(limit), |sweeper, tell| {
-            let thread = std::thread::spawn(move || run(sweeper, tell));
-            Ok(Box::new(move || drop(thread.join())))
-        })
-    }
-
     fn keys(sweeping: Sweeping) -> Vec<u8> {
         let chunks: Vec<Sweep> = sweeping.map(Result::unwrap).collect();
         chunks.iter().flat_map(|chunk| chunk.rows().map(|(key, _)| key[0]).collect::<Vec<_>>()).collect()
     }
 
     #[test]
-    fn beside_it_reads_what_it_reads_here() {
+    fn all_rows_are_read() {
         let all: Vec<u8> = (0..ROWS).collect();
         for limit in [1, 7, 100, 1000] {
             assert_eq!(keys(Sweeping::here(sweeper(limit))), all);
-            assert_eq!(keys(aside(limit, |sweeper, tell| sweeper.run(&tell))), all);
             assert_eq!(keys(Sweeping::aside(sweeper(limit), |sweeper, _| Err(sweeper))), all);
         }
     }
 
     #[test]
-    fn who_drops_it_has_ended_it() {
-        let mut some = aside(1, |sweeper, tell| sweeper.run(&tell));
-        assert_eq!(some.next().unwrap().unwrap().places.len(), 1);
-        drop(some);
-    }
-
-    #[test]
     fn what_was_not_read_is_no_end() {
-        let mut lost = aside(10, |mut sweeper, tell| {
-            let chunk = sweeper.next().unwrap();
-            tell.send(chunk).unwrap();
+        let mut lost = Sweeping::aside(sweeper(10), |mut sweeper, tell| {
+            tell.send(sweeper.next().unwrap()).unwrap();
+            Ok(Box::new(|| {}))
         });
         assert!(lost.next().unwrap().is_ok());
         assert!(matches!(lost.next(), Some(Err(KvError::Storage(_)))));
