@@ -168,7 +168,8 @@ impl<'n> Tree<'n> {
         let reading = scan.reading();
         let access = Access {
             access: &scan.access,
-            path: &scan.way().path,
+            // (The levels are what is read: the meters know its ways by their places.)
+            path: reading.levels.first().map_or(&scan.way().path, |level| &level.path),
             entries: reading.levels.iter().all(|level| level.entries.is_some()),
             alias: &alias,
             rows: scan.way().found,
@@ -280,7 +281,7 @@ impl<'n> Tree<'n> {
                 // What is asked of rows is said where they come from, if nothing is asked of them there.
                 match below.facts.iter().any(|(name, ..)| *name == "Filter") {
                     true => (Operator::over("Result", "Filter", rows, below).condition("Filter", filter), columns),
-                    false => (Operator { rows, ..below.condition("Filter", filter) }, columns),
+                    false => (Operator { rows, sieve: place(node), ..below.condition("Filter", filter) }, columns),
                 }
             }
             Node::Project { input, prefix, columns: list } => {
@@ -375,9 +376,11 @@ impl<'n> Tree<'n> {
         };
         operator.inputs.append(&mut under);
         operator.place = place(node);
-        if operator.writer == 0 {
-            // A list of columns over it is part of it, and writes nothing.
-            operator.writer = operator.place;
+        // A list of columns over it is part of it, and neither writes anything nor leaves rows out.
+        for known in [&mut operator.writer, &mut operator.sieve] {
+            if *known == 0 {
+                *known = operator.place;
+            }
         }
         (operator, columns)
     }

@@ -287,6 +287,7 @@ impl Rows for Lateral {
                         *matched = true;
                         return Ok(true);
                     }
+                    self.run.unjoined(&self.node);
                 }
                 let (unmatched, left) = (!*matched, std::mem::take(left));
                 if let Some(Gathered { question, rows, .. }) = self.gathered.take() {
