@@ -200,6 +200,7 @@ impl<'n> Tree<'n> {
         let keys = all_of(join.keys.iter().map(&mut key).collect());
         let on = all_of(self.scalars(&join.on, &columns, &mut under));
         let (kind, of) = match (join.lateral || join.keys.is_empty(), &join.lookup) {
+            _ if join.merge.is_some() => ("Merge Join", "Merge"),
             (true, _) => ("Nested Loop", "Nested Loop"),
             (_, Some(_)) => ("Hash Join", "Lookup or Hash"),
             (_, None) => ("Hash Join", "Hash"),
@@ -214,7 +215,11 @@ impl<'n> Tree<'n> {
             _ => format!("{of} {word}Join"),
         };
         let mut operator = Operator::both(kind, title, rows, left, right).tool("Join Type", outer);
-        let name = if kind == "Hash Join" { "Hash Cond" } else { "Join Cond" };
+        let name = match kind {
+            "Hash Join" => "Hash Cond",
+            "Merge Join" => "Merge Cond",
+            _ => "Join Cond",
+        };
         let (to_left, to_right) = super::reach::offered(join, around.len());
         let offered =
             [(to_left, &of_left), (to_right, &of_right)].into_iter().filter(|(columns, _)| !columns.is_empty());

@@ -19,6 +19,7 @@ mod leaf;
 mod lookup;
 mod measured;
 mod memo;
+mod merge;
 mod recursive;
 mod runtime_filter;
 mod shape;
