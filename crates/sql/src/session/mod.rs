@@ -381,7 +381,7 @@ impl Session {
         self.planning_memory = self.db.budget(self.settings.query_memory_bytes);
         let eval = &self.settings.eval;
         self.plan_settings = format!(
-            "{}\0{}\0{}\0{}\0{}\0{}\0{:?}\0{:?}",
+            "{}\0{}\0{}\0{}\0{}\0{}\0{:?}\0{:?}\0{:?}\0{:?}",
             eval.database,
             eval.user,
             self.settings.show("timezone").unwrap_or_default(),
@@ -390,6 +390,8 @@ impl Session {
             eval.bytea_escape,
             eval.styles,
             eval.values.get("plan_cache_mode"),
+            eval.values.get("enable_hashjoin"),
+            eval.values.get("enable_mergejoin"),
         )
         .into();
         if let Some(view) = self.view.take() {

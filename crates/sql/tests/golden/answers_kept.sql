@@ -14,11 +14,13 @@ EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT id FROM one WHERE i
 QUERY PLAN:text
 Seq Scan on one (actual rows=1 loops=1)
   Filter: (one.id >= (SubPlan 1))
+  Rows Removed by Filter: 99
   SubPlan 1
     ->  Aggregate (actual rows=1 loops=5)
           ->  Hash Full Join (actual rows=99 loops=5)
                 Hash Cond: (z.id = y.c)
                 Join Filter: (z.c = one.c)
+                Rows Removed by Join Filter: 39
                 Batches: 1  Memory Usage: 8kB
                 ->  Seq Scan on two z (actual rows=50 loops=5)
                 ->  Seq Scan on two y (actual rows=50 loops=5)

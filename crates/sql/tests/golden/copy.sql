@@ -264,6 +264,7 @@ EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) SELECT a FROM t WHERE a < 3;
 QUERY PLAN:text
 Seq Scan on t  (cost=0.00..100000.00 rows=100000 width=0) (actual rows=2 loops=1)
   Filter: (a < 3)
+  Rows Removed by Filter: 4
 Rows: 2
 Consistency: auto
 Clock bound at start: 0.000000 ms

@@ -153,8 +153,9 @@ UPDATE 1
 UPDATE 19800
 QUERY PLAN:text
 Aggregate (actual rows=1 loops=1)
-  ->  Seq Scan on sk
+  ->  Seq Scan on sk (actual rows=19800 loops=1)
         Filter: (k = 1)
+        Rows Removed by Filter: 200
 Rows: 1
 Consistency: auto
 Clock bound at start: 0.000000 ms

@@ -49,6 +49,7 @@ mod left_behind;
 mod lifted;
 mod literal_rows;
 mod loads;
+mod merge_joins;
 mod mixed_dates;
 mod newcomers;
 mod online;

@@ -416,7 +416,7 @@ impl Binder<'_> {
             };
             let keys: Vec<SortKey> = slots.iter().map(key).collect();
             let ties = if tail.with_ties { keys.iter().map(|key| key.by.clone()).collect() } else { Vec::new() };
-            node = Arc::new(Node::Sort { input: node, keys, limit: tail.of_sort(&limits) });
+            node = self.sorted(node, prefix, keys, tail.of_sort(&limits));
             node = limited(node, limits, ties);
             columns.truncate(visible);
             let node = Arc::new(Node::Project { input: node, prefix, columns });
@@ -446,7 +446,7 @@ impl Binder<'_> {
         let limits = self.limits(&tail, &scope, outer)?;
         if !slots.is_empty() {
             let limit = if on.is_empty() { tail.of_sort(&limits) } else { None };
-            node = Arc::new(Node::Sort { input: node, keys: keys(&slots), limit });
+            node = self.sorted(node, prefix, keys(&slots), limit);
         }
         if !on.is_empty() {
             let on = Some(on.into_iter().map(slot).collect());

@@ -43,7 +43,11 @@ pub(super) fn below_join(
             && call.args.iter().all(is_right_column)
             && (!call.args.is_empty() || call.function == Function::Count)
     };
-    let may = join.kind != JoinKind::Full && !join.lateral && join.on.is_empty() && !join.keys.is_empty();
+    let may = join.merge.is_none()
+        && join.kind != JoinKind::Full
+        && !join.lateral
+        && join.on.is_empty()
+        && !join.keys.is_empty();
     if !may || calls.is_empty() || !groups.iter().all(of_left) || !calls.iter().all(in_parts) {
         return None;
     }
@@ -90,7 +94,8 @@ pub(super) fn below_join(
     let sets = vec![vec![true; count]];
     let right = Arc::new(Node::Aggregate { input: join.right.clone(), keys: right_keys, calls: parts, sets });
     let right_width = count + calls.len();
-    let joined = Join { left: join.left.clone(), right, keys, on: Vec::new(), lookup: None, right_width, ..*join };
+    let joined =
+        Join { left: join.left.clone(), right, keys, on: Vec::new(), lookup: None, merge: None, right_width, ..*join };
     Some((Arc::new(Node::Join(joined)), wholes))
 }
 

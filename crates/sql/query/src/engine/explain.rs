@@ -168,7 +168,8 @@ impl<'n> Tree<'n> {
         let reading = scan.reading();
         let access = Access {
             access: &scan.access,
-            path: &scan.way().path,
+            // (The levels are what is read: the meters know its ways by their places.)
+            path: reading.levels.first().map_or(&scan.way().path, |level| &level.path),
             entries: reading.levels.iter().all(|level| level.entries.is_some()),
             alias: &alias,
             rows: scan.way().found,
@@ -199,6 +200,7 @@ impl<'n> Tree<'n> {
         let keys = all_of(join.keys.iter().map(&mut key).collect());
         let on = all_of(self.scalars(&join.on, &columns, &mut under));
         let (kind, of) = match (join.lateral || join.keys.is_empty(), &join.lookup) {
+            _ if join.merge.is_some() => ("Merge Join", "Merge"),
             (true, _) => ("Nested Loop", "Nested Loop"),
             (_, Some(_)) => ("Hash Join", "Lookup or Hash"),
             (_, None) => ("Hash Join", "Hash"),
@@ -213,7 +215,11 @@ impl<'n> Tree<'n> {
             _ => format!("{of} {word}Join"),
         };
         let mut operator = Operator::both(kind, title, rows, left, right).tool("Join Type", outer);
-        let name = if kind == "Hash Join" { "Hash Cond" } else { "Join Cond" };
+        let name = match kind {
+            "Hash Join" => "Hash Cond",
+            "Merge Join" => "Merge Cond",
+            _ => "Join Cond",
+        };
         let (to_left, to_right) = super::reach::offered(join, around.len());
         let offered =
             [(to_left, &of_left), (to_right, &of_right)].into_iter().filter(|(columns, _)| !columns.is_empty());
@@ -280,7 +286,7 @@ impl<'n> Tree<'n> {
                 // What is asked of rows is said where they come from, if nothing is asked of them there.
                 match below.facts.iter().any(|(name, ..)| *name == "Filter") {
                     true => (Operator::over("Result", "Filter", rows, below).condition("Filter", filter), columns),
-                    false => (Operator { rows, ..below.condition("Filter", filter) }, columns),
+                    false => (Operator { rows, sieve: place(node), ..below.condition("Filter", filter) }, columns),
                 }
             }
             Node::Project { input, prefix, columns: list } => {
@@ -375,9 +381,11 @@ impl<'n> Tree<'n> {
         };
         operator.inputs.append(&mut under);
         operator.place = place(node);
-        if operator.writer == 0 {
-            // A list of columns over it is part of it, and writes nothing.
-            operator.writer = operator.place;
+        // A list of columns over it is part of it, and neither writes anything nor leaves rows out.
+        for known in [&mut operator.writer, &mut operator.sieve] {
+            if *known == 0 {
+                *known = operator.place;
+            }
         }
         (operator, columns)
     }

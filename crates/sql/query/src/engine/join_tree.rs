@@ -564,6 +564,7 @@ impl Binder<'_> {
                 on,
                 lookup: None,
                 foreseen: None,
+                merge: None,
             };
             let built = Built { node: Arc::new(Node::Join(join)), order };
             if present.len() + 1 == built.order.len() {
@@ -617,6 +618,7 @@ impl Binder<'_> {
             on,
             lookup,
             foreseen,
+            merge: None,
         };
         Ok(Built { node: Arc::new(Node::Join(join)), order })
     }

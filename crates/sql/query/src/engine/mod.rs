@@ -37,6 +37,7 @@ mod early;
 mod estimate;
 mod explain;
 mod group_by;
+mod in_order;
 mod item_set;
 mod join_tree;
 pub mod journal;

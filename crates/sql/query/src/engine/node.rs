@@ -1,6 +1,7 @@
 //! The tree that a query is planned to. Each node gives rows that begin with the prefix of its query (see [`super::scope`]).
 
 use super::aggregate::AggregateCall;
+use super::in_order::MergeKey;
 use super::keys::KeyKind;
 use super::literals::LiteralRows;
 use super::scalar::Scalar;
@@ -38,6 +39,8 @@ pub(super) struct Join {
     pub(super) lookup: Option<Arc<Node>>,
     /// What statistics say of the lookups.
     pub(super) foreseen: Option<Foreseen>,
+    /// Both sides are planned to come in this order of the keys, and are merged.
+    pub(super) merge: Option<Arc<[MergeKey]>>,
 }
 
 /// What lookups are expected to find, by statistics.

@@ -193,6 +193,7 @@ impl Found {
                 let input = self.untie(input)?;
                 above(input, self.take(conditions)?)
             }
+            Node::Join(join) if join.merge.is_some() => node.clone(),
             Node::Join(join) if join.kind == JoinKind::Inner && !join.lateral => {
                 let left = self.untie(&join.left)?;
                 let (ties, rest) = (self.ties.len(), self.rest.len());
@@ -205,12 +206,12 @@ impl Found {
                 let on = self.take(&join.on)?;
                 let same = Arc::ptr_eq(&right, &join.right);
                 let lookup = join.lookup.clone().filter(|_| same);
-                Arc::new(Node::Join(Join { left, right, keys: join.keys.clone(), on, lookup, ..*join }))
+                Arc::new(Node::Join(Join { left, right, keys: join.keys.clone(), on, lookup, merge: None, ..*join }))
             }
             Node::Join(join) if join.kind == JoinKind::Left => {
                 let (left, right) = (self.untie(&join.left)?, join.right.clone());
                 let (keys, on, lookup) = (join.keys.clone(), join.on.clone(), join.lookup.clone());
-                Arc::new(Node::Join(Join { left, right, keys, on, lookup, ..*join }))
+                Arc::new(Node::Join(Join { left, right, keys, on, lookup, merge: None, ..*join }))
             }
             _ => node.clone(),
         })

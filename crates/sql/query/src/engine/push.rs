@@ -102,7 +102,8 @@ fn push(node: &Arc<Node>, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>,
             let set = Node::Set { kind: SetKind::Except, all: false, prefix: *kept, kinds, left, right };
             (Arc::new(set), Vec::new())
         }
-        Node::Join(join) => push_join(join, prefix, conditions),
+        // What is planned in an order is not planned anew.
+        Node::Join(join) if join.merge.is_none() => push_join(join, prefix, conditions),
         _ => (node.clone(), conditions),
     }
 }
@@ -159,6 +160,7 @@ fn push_join(join: &Join, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>,
         on: join.on.clone(),
         lookup,
         foreseen: join.foreseen,
+        merge: None,
         ..*join
     };
     (Arc::new(Node::Join(joined)), stay)

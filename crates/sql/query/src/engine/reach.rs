@@ -36,7 +36,7 @@ pub(super) fn projected(place: usize, prefix: usize, columns: &[Scalar]) -> Opti
 /// Columns of the key of each side that will be asked of a scan which is no direct input of the join: of the left side, and of the right one. `prefix`:
 /// slots of the query around it.
 pub(super) fn offered(join: &Join, prefix: usize) -> (Vec<usize>, Vec<usize>) {
-    let is_hashed = !join.lateral && join.kind != JoinKind::Full;
+    let is_hashed = !join.lateral && join.merge.is_none() && join.kind != JoinKind::Full;
     let reached = |input: &Node, columns: Option<Vec<usize>>| {
         let deep = |columns: &Vec<usize>| !matches!(input, Node::Table(_)) && reaches(input, columns, prefix);
         columns.filter(|_| is_hashed).filter(deep).unwrap_or_default()

@@ -4,10 +4,10 @@ use super::node::Foreseen;
 use super::scalar::Scalar;
 use crate::exec::cursor::Level;
 use crate::exec::evaluate;
-use crate::exec::path::Path;
-use crate::exec::table::TableAccess;
+use crate::exec::path::{Path, Term};
+use crate::exec::table::{KeyColumn, TableAccess};
 use crate::expr::Expr;
-use crate::plan::access::{Wish, choose};
+use crate::plan::access::{self, Order, Wish, choose};
 use crate::plan::negation;
 use crate::plan::watch::Watch;
 use crate::statistics::TableStatistics;
@@ -108,6 +108,65 @@ impl TableScan {
     pub(super) fn asking(&self, conditions: Vec<Scalar>) -> TableScan {
         let (names, statistics) = (self.names.clone(), self.statistics.clone());
         plan(&self.access, &self.alias, self.base, conditions, self.keyed, names, statistics).scan
+    }
+
+    /// The scan by an index that gives its rows in an order of the table's slots, and the rows that it reads; `None`: no index has that order.
+    pub(super) fn in_order(&self, order: &[Order], limited: bool) -> Option<(TableScan, f64)> {
+        let (plain, mut filter): (Vec<Scalar>, Vec<Scalar>) =
+            self.asked.iter().cloned().flat_map(parts).partition(|scalar| scalar.steps.is_empty());
+        let exprs: Vec<Expr> = plain.iter().map(|scalar| scalar.expr.clone()).collect();
+        let known = |slot: usize| slot < self.base;
+        let (base, statistics) = (self.base, self.statistics.as_deref());
+        let wish = Wish {
+            access: &self.access,
+            base,
+            conditions: &exprs,
+            known: &known,
+            order,
+            limited,
+            unions: false,
+            statistics,
+        };
+        let choice = access::in_order(&wish).filter(|choice| choice.path.reaches.len() <= 1)?;
+        let rest = plain.into_iter().enumerate().filter(|(place, _)| !choice.used.contains(place));
+        let mut kept: Vec<Scalar> = rest.map(|(_, scalar)| scalar).collect();
+        kept.append(&mut filter);
+        let rows = match (choice.path.is_narrowed(), statistics) {
+            (false, Some(known)) => known.rows as f64,
+            _ => choice.rows,
+        };
+        let scan = TableScan {
+            access: self.access.clone(),
+            width: self.width,
+            planned: Way { path: choice.path, filter: kept, found: choice.rows },
+            whole: None,
+            asked: self.asked.clone(),
+            base,
+            alias: self.alias.clone(),
+            keyed: self.keyed,
+            names: self.names.clone(),
+            statistics: self.statistics.clone(),
+            reading: OnceLock::new(),
+        };
+        Some((scan, rows))
+    }
+
+    /// The columns of its rows that these are in the order of, as it is read: the first of them highest first where that is said. Not to be asked before the statement is bound.
+    pub(super) fn order(&self) -> Vec<(usize, bool)> {
+        let path = &self.way().path;
+        let reach = match path.reaches.as_slice() {
+            _ if !path.ways.is_empty() => return Vec::new(),
+            [] => None,
+            [reach] => Some(reach),
+            _ => return Vec::new(),
+        };
+        let prefix = reach.map_or(&[][..], |reach| &reach.prefix);
+        if !prefix.iter().all(|term| matches!(term, Term::One(_) | Term::Null)) {
+            return Vec::new();
+        }
+        let columns = self.access.index(path.index).columns.iter().skip(prefix.len());
+        let column = |column: &KeyColumn| Some((self.base + column.slot?, column.descending != path.reverse));
+        columns.map_while(column).collect()
     }
 
     /// What of it hangs on values that come with an execution.

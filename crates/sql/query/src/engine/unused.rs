@@ -96,14 +96,16 @@ fn pruned(node: Arc<Node>, read: Read) -> Arc<Node> {
             })
         }
         // A lateral right side may read the whole left row.
-        Node::Join(join) if join.kind != JoinKind::Full && !join.lateral && has_left_join(&join.left) => {
+        Node::Join(join)
+            if join.kind != JoinKind::Full && !join.lateral && join.merge.is_none() && has_left_join(&join.left) =>
+        {
             let own = reads(join.keys.iter().map(|key| &key.left).chain(&join.on));
             let read = and(&read, own);
             // Lookups read the left row by their keys, and by what ON says, which is the same.
             let left = pruned(join.left.clone(), read);
             let (right, keys, on, lookup) =
                 (join.right.clone(), join.keys.clone(), join.on.clone(), join.lookup.clone());
-            Arc::new(Node::Join(Join { left, right, keys, on, lookup, ..*join }))
+            Arc::new(Node::Join(Join { left, right, keys, on, lookup, merge: None, ..*join }))
         }
         _ => node,
     }

@@ -18,6 +18,7 @@ use super::batches::{Batch, Left};
 use super::byte_filter::{Around, ByteFilter};
 use super::evaluate;
 use super::key_lock::KeyLock;
+use super::metered::LoopMeter;
 use super::path::Path;
 use super::sort::Reserved;
 use super::span::Keys;
@@ -121,6 +122,8 @@ pub struct Cursor {
     bare: bool,
     /// See [`Cursor::locks_ahead`].
     pub(super) locks_ahead: bool,
+    /// EXPLAIN ANALYZE.
+    meter: Option<Box<LoopMeter>>,
 }
 
 /// A condition of a filter, and the columns that it needs beyond those before it; without a condition, all that is left.
@@ -254,7 +257,14 @@ impl Cursor {
             batches: Vec::new(),
             bare: false,
             locks_ahead: false,
+            meter: None,
         }
+    }
+
+    /// If the statement is measured, what its tables do is.
+    pub(super) fn metered(mut self) -> Self {
+        self.meter = LoopMeter::new(&self.context, &self.levels);
+        self
     }
 
     /// It is read to its end, so the rows that its keys lead to may be locked together. Not for a SELECT: a LIMIT, or a portal that is not read on, would leave
@@ -288,7 +298,7 @@ impl Cursor {
 
     /// As [`Cursor::advance`], for one table, to the next row of those at hand in the bytes of one chunk: `false` at its end.
     pub(super) fn advance_at_hand(&mut self) -> Result<bool, SqlError> {
-        let Cursor { context, levels, states, row, .. } = self;
+        let Cursor { context, levels, states, row, meter, .. } = self;
         let ([level], [state]) = (&levels[..], &mut states[..]) else { return Ok(false) };
         if level.outer || level.after.is_some() {
             return Ok(false);
@@ -304,6 +314,9 @@ impl Cursor {
                     holds(level.filter.as_ref(), row, context)?
                 }
             };
+            if let Some(meter) = meter {
+                if found { meter.stepped(0, 0, 1) } else { meter.removed(0) }
+            }
             if found {
                 return Ok(true);
             }
@@ -365,7 +378,13 @@ impl Cursor {
     pub(crate) fn take_chunk(&mut self) -> Option<(Bytes, std::vec::IntoIter<[u32; 4]>)> {
         let state = self.states.last_mut().filter(|_| self.bare)?;
         match &mut state.rows {
-            Rows::Together(bytes, places) => Some((bytes.clone(), std::mem::take(places))),
+            Rows::Together(bytes, places) => {
+                let places = std::mem::take(places);
+                if let Some(meter) = &mut self.meter {
+                    meter.stepped(self.levels.len() - 1, 0, places.len() as u64);
+                }
+                Some((bytes.clone(), places))
+            }
             Rows::Apart(_) => None,
         }
     }
@@ -433,6 +452,17 @@ impl Cursor {
 
     /// Starts reading a level for the current row of those before it; `keys`: what its path says of that row, if it was asked.
     pub(super) fn enter(&mut self, at: usize, keys: Option<Vec<Keys>>) -> Result<(), SqlError> {
+        if self.meter.is_none() {
+            return self.enter_level(at, keys);
+        }
+        let began_us = self.context.kv.now_us();
+        let entered = self.enter_level(at, keys);
+        let us = self.context.kv.now_us() - began_us;
+        self.meter.iter_mut().for_each(|meter| meter.entered(at, us));
+        entered
+    }
+
+    fn enter_level(&mut self, at: usize, keys: Option<Vec<Keys>>) -> Result<(), SqlError> {
         let level = &self.levels[at];
         let chunk = self.first_chunk(level);
         let mut keys = match keys {
@@ -506,7 +536,19 @@ impl Cursor {
     }
 
     fn step_picking(&mut self, at: usize, pick: Option<&mut Pick<'_>>) -> Result<bool, SqlError> {
-        let Cursor { context, levels, states, row, bare, .. } = self;
+        if self.meter.is_none() {
+            return self.step_level(at, pick);
+        }
+        let began_us = self.context.kv.now_us();
+        let found = self.step_level(at, pick);
+        let us = self.context.kv.now_us() - began_us;
+        self.meter.iter_mut().for_each(|meter| meter.stepped(at, us, u64::from(matches!(found, Ok(true)))));
+        found
+    }
+
+    #[inline]
+    fn step_level(&mut self, at: usize, pick: Option<&mut Pick<'_>>) -> Result<bool, SqlError> {
+        let Cursor { context, levels, states, row, bare, meter, .. } = self;
         let (level, state) = (&levels[at], &mut states[at]);
         if *bare {
             return fetch(state, level, context, row, pick);
@@ -516,6 +558,9 @@ impl Cursor {
             while fetch(state, level, context, row, None)? {
                 if passes(state, level, context, row)? {
                     return Ok(true);
+                }
+                if let Some(meter) = meter {
+                    meter.removed(at);
                 }
             }
             return Ok(false);
@@ -527,13 +572,25 @@ impl Cursor {
                 if holds(level.after.as_ref(), row, context)? {
                     return Ok(true);
                 }
+                if let Some(meter) = meter {
+                    meter.removed_after(at);
+                }
+            } else if let Some(meter) = meter {
+                meter.removed(at);
             }
         }
         if level.outer && !state.matched {
             state.matched = true;
             state.row = Found::default();
             row[places].fill(Value::Null);
-            return holds(level.after.as_ref(), row, context);
+            let found = holds(level.after.as_ref(), row, context)?;
+            if let Some(meter) = meter {
+                meter.lone(at);
+                if !found {
+                    meter.removed_after(at);
+                }
+            }
+            return Ok(found);
         }
         Ok(false)
     }

@@ -9,6 +9,7 @@ use super::evaluate;
 use super::key_lock::KeyLock;
 use super::literal_rows::LiteralRows;
 use super::load::{Duplicate, Load};
+use super::metered;
 use super::sort::{Reserved, row_bytes};
 use super::target::Target;
 use super::write::{Old, RowImage, Taken, Touch};
@@ -106,6 +107,10 @@ struct Run<'a> {
 impl Insert {
     /// Runs it: the number of rows, and the rows of RETURNING.
     pub fn run(&self, context: &Arc<StatementContext>) -> Result<(u64, Vec<Row>), SqlError> {
+        metered::written(self, context, || self.run_all(context))
+    }
+
+    fn run_all(&self, context: &Arc<StatementContext>) -> Result<(u64, Vec<Row>), SqlError> {
         let mut run = Run {
             insert: self,
             context,
@@ -117,9 +122,9 @@ impl Insert {
         };
         match &self.source {
             Source::Values { rows, .. } => {
-                run.insert_all(rows.iter().map(|exprs| make_row(exprs, &[], context)))?;
+                run.values(rows.iter().map(|exprs| make_row(exprs, &[], context)))?;
             }
-            Source::Literals(rows) => run.insert_all(rows.rows(context))?,
+            Source::Literals(rows) => run.values(rows.rows(context))?,
             Source::Plan { plan, columns, materialise } => run.from_plan(plan.as_ref(), columns, *materialise)?,
         }
         run.writer.finish()?;
@@ -194,6 +199,17 @@ impl Run<'_> {
             }
         }
         self.insert_all(held.into_iter().map(Ok))
+    }
+
+    /// Inserts rows that are made here.
+    fn values(&mut self, rows: impl Iterator<Item = Result<Row, SqlError>>) -> Result<(), SqlError> {
+        match &self.context.meters {
+            None => self.insert_all(rows),
+            Some(meters) => {
+                let place = metered::place(&self.insert.source, 0);
+                self.insert_all(metered::Made::new(rows, place, meters, self.context))
+            }
+        }
     }
 
     /// Inserts rows in their order. Where their keys may have to be asked for elsewhere, some are made before the first of them is written; an error in one of

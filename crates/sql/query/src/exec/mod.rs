@@ -19,6 +19,7 @@ pub mod key_lock;
 pub mod literal_rows;
 pub mod load;
 mod located;
+pub(crate) mod metered;
 pub mod modify;
 pub mod parts;
 pub mod path;

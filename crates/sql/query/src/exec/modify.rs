@@ -14,6 +14,7 @@ use super::cursor::{Cursor, Level};
 use super::evaluate;
 use super::key_lock::KeyLock;
 use super::located::{self, Located};
+use super::metered;
 use super::sort::{Reserved, row_bytes};
 use super::table::TableAccess;
 use super::target::Target;
@@ -140,6 +141,10 @@ struct Run<'a> {
 impl Modify {
     /// Runs it: the number of rows, and the rows of RETURNING.
     pub fn run(&self, context: &Arc<StatementContext>) -> Result<(u64, Vec<Row>), SqlError> {
+        metered::written(self, context, || self.run_all(context))
+    }
+
+    fn run_all(&self, context: &Arc<StatementContext>) -> Result<(u64, Vec<Row>), SqlError> {
         let mut run = Run {
             modify: self,
             context,
@@ -158,7 +163,7 @@ impl Modify {
                     return Ok((0, Vec::new()));
                 }
                 run.base = levels[*at].base;
-                let mut cursor = Cursor::new(context, levels, *width, None).locks_ahead();
+                let mut cursor = Cursor::new(context, levels, *width, None).locks_ahead().metered();
                 let far = ahead::is_far(&context.txn);
                 if *immediate && levels[*at].lock.is_some() && far && run.apart {
                     while run.write_found_by_key(&mut cursor, *at)? {}

@@ -7,10 +7,10 @@ use super::ahead::{self, AHEAD_ROWS};
 use super::computed::Computed;
 use super::cursor::{Cursor, Level};
 use super::evaluate;
+use super::metered::{SelectMeter, Stage};
 use super::sort::{self, Reserved, SortKey};
 use super::spill::sorter::{SortedRows, Sorter};
 use crate::context::StatementContext;
-use crate::explain::{DIRECT, Written};
 use crate::expr::Expr;
 use crate::plan::{Batch, RowSource};
 use crate::transaction::{LockMode, LockWait};
@@ -142,6 +142,8 @@ pub struct Rows {
     reserved: Option<Reserved>,
     /// Rows whose locks are asked for together, where they are: each with what is to be locked.
     together: Option<VecDeque<(Row, Vec<Bytes>)>>,
+    /// EXPLAIN ANALYZE.
+    meter: Option<Box<SelectMeter>>,
 }
 
 /// Rows that were made before the first one leaves.
@@ -168,6 +170,7 @@ impl Ready {
 impl Select {
     /// Starts it.
     pub fn start(self: &Arc<Self>, context: &Arc<StatementContext>) -> Result<Rows, SqlError> {
+        let meter = SelectMeter::new(context, self);
         let skip = count(self.offset.as_ref(), "OFFSET", context)?.unwrap_or(0);
         let limit = count(self.limit.as_ref(), "LIMIT", context)?;
         let alive = match &self.constant {
@@ -176,7 +179,8 @@ impl Select {
         };
         let streams = self.grouping.is_none() && self.order.is_empty() && self.distinct.is_none();
         let hint = limit.filter(|_| streams).map(|n| n.saturating_add(skip));
-        let cursor = (alive && !self.levels.is_empty()).then(|| Cursor::new(context, &self.levels, self.width, hint));
+        let cursor =
+            (alive && !self.levels.is_empty()).then(|| Cursor::new(context, &self.levels, self.width, hint).metered());
         let mut rows = Rows {
             select: self.clone(),
             context: context.clone(),
@@ -186,12 +190,16 @@ impl Select {
             left: limit.unwrap_or(usize::MAX),
             reserved: None,
             together: self.locks_together(context).then(VecDeque::new),
+            meter,
         };
         if self.levels.is_empty() && self.grouping.is_none() {
             let row = alive.then(|| self.project.apply(&mut [], context)).transpose()?;
             rows.ready = Some(Ready::Listed(row.into_iter().collect::<Vec<_>>().into_iter()));
         } else if !streams {
             rows.materialise()?;
+        }
+        if let Some(meter) = &mut rows.meter {
+            meter.gave(0, meter.began_us(), context);
         }
         Ok(rows)
     }
@@ -217,6 +225,7 @@ impl Rows {
             }
             let found = found_rows(&self.select, cursor);
             if lock_rows(&self.select, &found, cursor.row_mut(), &self.context)? {
+                self.meter.iter_mut().for_each(|meter| meter.locked());
                 return Ok(true);
             }
         }
@@ -260,8 +269,14 @@ impl Rows {
             let mut seen = BTreeSet::new();
             rows.retain(|row| seen.insert(hash_key(row, types)));
         }
+        if let Some(meter) = &mut self.meter
+            && select.distinct.is_some()
+        {
+            meter.made(Stage::Unique, rows.len(), &self.context);
+        }
         if !select.order.is_empty() {
             rows = sort::sort(rows, &select.order, &self.context)?;
+            self.meter.iter_mut().for_each(|meter| meter.sorted_here(&rows, &self.context));
         }
         self.ready = Some(Ready::Listed(rows.into_iter()));
         self.reserved = Some(reserved);
@@ -290,9 +305,8 @@ impl Rows {
             room = sorter.push(std::mem::take(&mut room))?.unwrap_or_default();
         }
         let (rows, done) = sorter.finish()?;
-        if let Some(meters) = &self.context.meters {
-            let (bytes, memory_bytes) = (done.disk_bytes, done.memory_bytes);
-            meters.wrote(DIRECT, Written { bytes, memory_bytes, batches: 0 });
+        if let Some(meter) = &mut self.meter {
+            meter.sorted(most.is_some(), done.disk_bytes, done.memory_bytes, &self.context);
         }
         self.ready = Some(Ready::Sorted(Box::new(rows), computed.len()));
         Ok(())
@@ -304,7 +318,7 @@ impl Rows {
         for (aggregate, levels) in grouping.aggregates.iter().zip(&grouping.ends) {
             let mut accumulator = aggregate.start();
             if self.cursor.is_some() {
-                let mut cursor = Cursor::new(&self.context, levels, self.select.width, None);
+                let mut cursor = Cursor::new(&self.context, levels, self.select.width, None).metered();
                 while !accumulator.is_settled() && cursor.advance()? {
                     aggregate.step(&mut accumulator, cursor.row(), &self.context)?;
                 }
@@ -319,7 +333,9 @@ impl Rows {
         if !grouping.ends.is_empty() {
             let row = self.from_ends(grouping, reserved)?;
             let fits = grouping.having.as_ref().map_or(Ok(true), |it| evaluate::truth(it, &row, &self.context))?;
-            return Ok(if fits { vec![row] } else { Vec::new() });
+            let rows = if fits { vec![row] } else { Vec::new() };
+            self.meter.iter_mut().for_each(|it| it.grouped(rows.len(), 1 - rows.len(), reserved, &self.context));
+            return Ok(rows);
         }
         let start = || grouping.aggregates.iter().map(Aggregate::start).collect::<Vec<_>>();
         // Places of groups by their keys.
@@ -386,6 +402,7 @@ impl Rows {
                 }
             }
         }
+        let made = groups.len() + usize::from(only.is_some());
         let mut out = Vec::with_capacity(groups.len());
         let only = only.map(|accumulators| (Row::new(), accumulators));
         // In the order of their keys, or in that which is wanted.
@@ -403,6 +420,7 @@ impl Rows {
             }
             out.push(row);
         }
+        self.meter.iter_mut().for_each(|it| it.grouped(out.len(), made - out.len(), reserved, &self.context));
         Ok(out)
     }
 
@@ -414,6 +432,7 @@ impl Rows {
             let (row, found) = match (&mut self.ready, &mut self.cursor) {
                 (Some(ready), _) => {
                     let Some(mut row) = ready.next()? else { break };
+                    self.meter.iter_mut().for_each(|meter| meter.left_sort());
                     let behind = row.drain(select.width..);
                     let found = behind.filter_map(|value| key_of(&value)).collect();
                     (row, found)
@@ -464,6 +483,7 @@ impl Rows {
             if !lock_rows(&self.select, &found, &mut row, &self.context)? {
                 continue;
             }
+            self.meter.iter_mut().for_each(|meter| meter.locked());
             if self.skip > 0 {
                 return Ok(Some(Row::new()));
             }
@@ -478,11 +498,13 @@ impl Rows {
         }
         while let Some(ready) = &mut self.ready {
             let Some(mut row) = ready.next()? else { return Ok(None) };
+            self.meter.iter_mut().for_each(|meter| meter.left_sort());
             if !self.select.locks.is_empty() && row.len() > self.select.width {
                 let found: Vec<Bytes> = row.drain(self.select.width..).filter_map(|value| key_of(&value)).collect();
                 if !lock_rows(&self.select, &found, &mut row, &self.context)? {
                     continue;
                 }
+                self.meter.iter_mut().for_each(|meter| meter.locked());
             }
             if self.select.distinct.is_some() || self.select.levels.is_empty() && self.select.grouping.is_none() {
                 return Ok(Some(row));
@@ -503,6 +525,19 @@ impl Rows {
 
 impl RowSource for Rows {
     fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError> {
+        if self.meter.is_none() {
+            return self.rows(max);
+        }
+        let began_us = self.context.kv.now_us();
+        let rows = self.rows(max)?;
+        self.meter.iter_mut().for_each(|meter| meter.gave(rows.len(), began_us, &self.context));
+        Ok(rows)
+    }
+}
+
+impl Rows {
+    /// The next rows, at most so many.
+    fn rows(&mut self, max: usize) -> Result<Vec<Row>, SqlError> {
         let mut out = Batch::new(max, if self.left == 1 { 1 } else { 4.min(max) });
         while !out.is_full() && self.left > 0 {
             let wanted = out.room().min(self.left).saturating_add(self.skip);

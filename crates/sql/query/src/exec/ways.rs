@@ -10,12 +10,14 @@
 
 use super::ahead;
 use super::cursor::CHUNK_ROWS_MAX;
+use super::metered::{JOIN, SCAN, place};
 use super::path::Path;
 use super::sort::Reserved;
 use super::span::Keys;
 use super::table::TableAccess;
 use crate::SqlError;
 use crate::context::StatementContext;
+use crate::explain::Done;
 use crate::transaction::{ScanRequest, Span};
 use crate::types::Value;
 use bytes::Bytes;
@@ -43,10 +45,23 @@ pub(super) fn keys(
     context: &StatementContext,
 ) -> Result<Vec<Keys>, SqlError> {
     let mut found = Found { keys: Vec::new(), bytes: 0, held: Reserved::new(&context.memory) };
+    let mut all_us = 0;
     for way in ways {
-        if !found.by(way, access, row, context)? {
+        let (before, began_us) = (found.keys.len(), context.meters.as_ref().map(|_| context.kv.now_us()));
+        let goes_on = found.by(way, access, row, context)?;
+        if let (Some(meters), Some(began_us)) = (&context.meters, began_us) {
+            let us = context.kv.now_us() - began_us;
+            let rows = (found.keys.len() - before) as u64;
+            meters.add(place(way, SCAN), Done { loops: 1, rows, first_us: us, us });
+            all_us += us;
+        }
+        if !goes_on {
             return Ok(vec![Keys::Span(access.index(0).span())]);
         }
+    }
+    if let (Some(meters), Some(first)) = (&context.meters, ways.first()) {
+        // What they lead to together is no row yet.
+        meters.add(place(first, JOIN), Done { loops: 1, rows: 0, first_us: all_us, us: all_us });
     }
     let mut keys = found.keys;
     keys.sort_unstable();

@@ -88,6 +88,9 @@ fn operator(one: &Operator, role: Option<&Role>, options: &Options, meters: Opti
                 Fact::Flag(on) => on.to_string(),
             };
             object.put(name, &value);
+            if let Some((name, rows)) = meters.and_then(|meters| one.removed(name, meters)) {
+                object.put(name, &format!("{rows:.0}"));
+            }
         }
     };
     says(&mut object, true);
@@ -108,6 +111,9 @@ fn operator(one: &Operator, role: Option<&Role>, options: &Options, meters: Opti
     }
     let written = meters.and_then(|meters| one.written(meters));
     says(&mut object, false);
+    if let Some(rows) = meters.and_then(|meters| one.removed_ahead(meters)) {
+        object.put("Rows Removed by Runtime Filter", &format!("{rows:.0}"));
+    }
     for (name, value) in written.iter().flat_map(|(_, facts)| facts) {
         object.put(name, &value.to_string());
     }

@@ -25,22 +25,60 @@ pub struct Written {
     pub memory_bytes: u64,
     /// In how many parts it did its work, if it was divided.
     pub batches: u64,
+    /// It sorted, and kept the first rows alone.
+    pub first_rows: bool,
 }
 
-/// Where what a direct plan wrote is known: its operators have no places.
-pub const DIRECT: usize = 0;
+/// Rows that an operator left out, in all of its runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// For its own condition: WHERE, HAVING.
+    pub filter: u64,
+    /// For a condition of a join beside its equalities.
+    pub join_filter: u64,
+    /// Since a join above had no partner for them.
+    pub runtime: u64,
+}
+
+impl Removed {
+    /// Whether it left out none.
+    pub fn is_none(&self) -> bool {
+        *self == Removed::default()
+    }
+}
 
 /// What all operators of a statement did.
 #[derive(Debug, Default)]
-pub struct Meters(Mutex<BTreeMap<usize, Done>>, Mutex<BTreeMap<usize, Written>>);
+pub struct Meters {
+    done: Mutex<BTreeMap<usize, Done>>,
+    written: Mutex<BTreeMap<usize, Written>>,
+    removed: Mutex<BTreeMap<usize, Removed>>,
+}
 
 impl Meters {
+    /// An operator has left out rows.
+    pub fn removed(&self, place: usize, rows: Removed) {
+        if !rows.is_none() {
+            let mut all = self.removed.lock();
+            let removed = all.entry(place).or_default();
+            removed.filter += rows.filter;
+            removed.join_filter += rows.join_filter;
+            removed.runtime += rows.runtime;
+        }
+    }
+
+    /// What an operator left out.
+    pub fn removed_of(&self, place: usize) -> Removed {
+        self.removed.lock().get(&place).copied().unwrap_or_default()
+    }
+
     /// A run of an operator has written to temporary files, if it has.
     pub fn wrote(&self, place: usize, run: Written) {
         if run.bytes > 0 || run.memory_bytes > 0 {
-            let mut all = self.1.lock();
+            let mut all = self.written.lock();
             let written = all.entry(place).or_default();
             written.memory_bytes = written.memory_bytes.max(run.memory_bytes);
+            written.first_rows |= run.first_rows;
             if run.bytes > 0 {
                 written.bytes += run.bytes;
                 written.batches += run.batches;
@@ -55,12 +93,12 @@ impl Meters {
 
     /// What an operator wrote, if it did.
     pub fn written(&self, place: usize) -> Option<Written> {
-        self.1.lock().get(&place).copied()
+        self.written.lock().get(&place).copied()
     }
 
     /// A run of an operator is over.
     pub fn add(&self, place: usize, run: Done) {
-        let mut all = self.0.lock();
+        let mut all = self.done.lock();
         let done = all.entry(place).or_default();
         done.loops += run.loops;
         done.rows += run.rows;
@@ -70,6 +108,6 @@ impl Meters {
 
     /// What an operator did, if it ran.
     pub fn of(&self, place: usize) -> Option<Done> {
-        self.0.lock().get(&place).copied()
+        self.done.lock().get(&place).copied()
     }
 }

@@ -9,7 +9,7 @@ mod json;
 mod meter;
 mod text;
 
-pub use meter::{DIRECT, Done, Meters, Written};
+pub use meter::{Done, Meters, Removed, Written};
 
 pub use crate::syntax::explain::{Format, Options};
 
@@ -72,6 +72,8 @@ pub struct Operator {
     pub place: usize,
     /// By what they know of what it wrote.
     pub writer: usize,
+    /// By what they know of the rows that its condition left out.
+    pub sieve: usize,
     /// What it reads from.
     pub inputs: Vec<(Role, Operator)>,
 }
@@ -92,15 +94,35 @@ impl Operator {
         members.filter(|_| self.kind == "Append").map(|members| members.into_iter().fold(Done::default(), add))
     }
 
+    /// Rows that it left out for a condition that is said of it: what PostgreSQL calls that, and how many each time that it ran.
+    fn removed(&self, fact: &str, meters: &Meters) -> Option<(&'static str, f64)> {
+        let (name, count): (_, fn(&Removed) -> u64) = match fact {
+            "Filter" => ("Rows Removed by Filter", |removed| removed.filter),
+            "Join Filter" => ("Rows Removed by Join Filter", |removed| removed.join_filter),
+            _ => return None,
+        };
+        self.per_loop(meters, count).map(|rows| (name, rows))
+    }
+
+    /// Rows that it left out since a join above had nothing beside them, each time that it ran.
+    fn removed_ahead(&self, meters: &Meters) -> Option<f64> {
+        self.per_loop(meters, |removed| removed.runtime).filter(|rows| *rows > 0.0)
+    }
+
+    fn per_loop(&self, meters: &Meters, count: impl Fn(&Removed) -> u64) -> Option<f64> {
+        let (done, removed) = (meters.of(self.sieve), meters.removed_of(self.sieve));
+        (self.sieve != 0).then(|| count(&removed) as f64 / done.map_or(1, |done| done.loops.max(1)) as f64)
+    }
+
+    /// It is one that the meters know by this.
+    #[must_use]
+    pub fn at(self, place: usize) -> Operator {
+        Operator { place, writer: place, sieve: place, ..self }
+    }
+
     /// What it held, and wrote to temporary files, by the names that PostgreSQL has for it: in lines of the text, and as facts for tools.
     fn written(&self, meters: &Meters) -> Option<(String, Vec<(&'static str, Value)>)> {
-        let written = Some(self.writer)
-            .filter(|writer| *writer != DIRECT)
-            .and_then(|writer| meters.written(writer))
-            .or_else(|| match self.kind {
-                "Sort" | "Aggregate" | "Unique" => meters.written(DIRECT),
-                _ => None,
-            })?;
+        let written = meters.written(self.writer)?;
         let (disk_kb, memory_kb) = (written.bytes.div_ceil(1024), written.memory_bytes.div_ceil(1024));
         if self.kind == "Aggregate" && disk_kb == 0 && !self.facts.iter().any(|(name, ..)| *name == "Group Key") {
             // One group is no table of groups.
@@ -108,7 +130,7 @@ impl Operator {
         }
         Some(match self.kind {
             "Sort" => {
-                let top = self.facts.iter().any(|(name, ..)| *name == "Sort Method");
+                let top = written.first_rows || self.facts.iter().any(|(name, ..)| *name == "Sort Method");
                 let (method, kind, kb) = match (disk_kb, top) {
                     (0, true) => ("top-N heapsort", "Memory", memory_kb),
                     (0, false) => ("quicksort", "Memory", memory_kb),
@@ -140,7 +162,7 @@ impl Operator {
     /// One that gives so many rows of its own.
     pub fn leaf(kind: &'static str, title: impl Into<String>, rows: f64) -> Operator {
         let (facts, inputs) = (Vec::new(), Vec::new());
-        Operator { kind, title: title.into(), facts, rows, cost: rows, place: 0, writer: 0, inputs }
+        Operator { kind, title: title.into(), facts, rows, cost: rows, place: 0, writer: 0, sieve: 0, inputs }
     }
 
     /// One over another.

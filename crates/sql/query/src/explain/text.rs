@@ -45,7 +45,12 @@ impl Writer<'_> {
                 (_, Fact::Flag(false)) => continue,
             };
             self.out.push(format!("{}{says}", " ".repeat(indent)));
+            let removed = self.meters.and_then(|meters| one.removed(name, meters)).filter(|(_, rows)| *rows > 0.0);
+            self.out.extend(removed.map(|(name, rows)| format!("{}{name}: {rows:.0}", " ".repeat(indent))));
         }
+        let ahead = self.meters.and_then(|meters| one.removed_ahead(meters));
+        let says = |rows: f64| format!("{}Rows Removed by Runtime Filter: {rows:.0}", " ".repeat(indent));
+        self.out.extend(ahead.map(says));
         self.out.extend(written.map(|(text, _)| format!("{}{text}", " ".repeat(indent))));
         let (named, plain): (Vec<_>, Vec<_>) =
             one.inputs.iter().partition(|(role, _)| matches!(role, Role::SubPlan(_) | Role::InitPlan(_)));

@@ -190,6 +190,12 @@ pub(super) fn narrowest(wish: &Wish<'_>) -> Option<Choice> {
     choices.min_by(|a, b| a.rows.total_cmp(&b.rows))
 }
 
+/// The best of the paths that have the order that is wanted, whatever others cost.
+pub fn in_order(wish: &Wish<'_>) -> Option<Choice> {
+    let ordered = indexes(wish).map(|index| consider(wish, index)).filter(|choice| choice.ordered);
+    ordered.min_by(|a, b| a.cost.total_cmp(&b.cost))
+}
+
 /// Chooses the best path. A partial index is a candidate where the conditions imply its predicate.
 pub fn choose(wish: &Wish<'_>) -> Choice {
     let better = |best: Choice, next: Choice| {

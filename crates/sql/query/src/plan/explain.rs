@@ -4,7 +4,8 @@ use super::Plan;
 use super::share::GROUP_SHARE;
 use crate::exec::aggregate::Aggregate;
 use crate::exec::cursor::Level;
-use crate::exec::insert::Source;
+use crate::exec::insert::{Insert, Source};
+use crate::exec::metered::{JOIN, SCAN, Stage, place};
 use crate::exec::modify::{Action, Find, Modify};
 use crate::exec::path::{Operand, Path, Reach, Term};
 use crate::exec::select::{Grouping, Select};
@@ -103,12 +104,16 @@ impl Access<'_> {
             let name = &access.index(way.index).name;
             let title = format!("Bitmap Index Scan on {}", quote_identifier(name));
             let scan = Operator::leaf("Bitmap Index Scan", title, each.max(1.0)).tool("Index Name", name);
-            (Role::Member, scan.condition("Index Cond", index_condition(access, way, names)))
+            (Role::Member, scan.at(place(way, SCAN)).condition("Index Cond", index_condition(access, way, names)))
         };
         let mut ways: Vec<(Role, Operator)> = path.ways.iter().map(way).collect();
         if ways.len() > 1 {
             let cost = ways.iter().map(|(_, way)| way.cost).sum();
             let either = Operator { cost, inputs: ways, ..Operator::leaf("BitmapOr", "BitmapOr", rows.max(1.0)) };
+            let either = match path.ways.first() {
+                Some(first) => either.at(place(first, JOIN)),
+                None => either,
+            };
             ways = vec![(Role::Outer, either)];
         }
         let cost = rows + ways.iter().map(|(_, way)| way.cost).sum::<f64>();
@@ -216,7 +221,7 @@ fn loops(levels: &[Level]) -> Operator {
             rows: level.expected,
         };
         let filter = level.filter.as_ref().map(|filter| shown(filter, &names));
-        let mut scan = access.operator(&names).condition("Filter", filter);
+        let mut scan = access.operator(&names).at(place(level, SCAN)).condition("Filter", filter);
         if level.lock.is_some() {
             scan = scan.with("Locks rows", Fact::Flag(true), Shown::Always);
         }
@@ -230,7 +235,7 @@ fn loops(levels: &[Level]) -> Operator {
                 let cost = outer.cost + outer.rows * scan.cost + rows;
                 let after = level.after.as_ref().map(|after| shown(after, &names));
                 let join = Operator::both("Nested Loop", title, rows, outer, scan);
-                Operator { cost, ..join }.tool("Join Type", kind).condition("Filter", after)
+                Operator { cost, ..join }.at(place(level, JOIN)).tool("Join Type", kind).condition("Filter", after)
             }
         });
     }
@@ -263,6 +268,9 @@ fn grouped(grouping: &Grouping, names: &Names<'_>) -> Vec<String> {
 /// A SELECT.
 pub fn select(select: &Select) -> Operator {
     let mut plan = loops(&select.levels);
+    if select.levels.is_empty() {
+        plan = plan.at(Stage::Result.place(select));
+    }
     let of_joined = joined(&select.levels);
     let of_grouped = select.grouping.as_ref().map(|grouping| grouped(grouping, &of_joined));
     let names = |place: usize| match &of_grouped {
@@ -278,6 +286,7 @@ pub fn select(select: &Select) -> Operator {
         let rows = if keys.is_empty() { 1.0 } else { (plan.rows * GROUP_SHARE).max(1.0) };
         let (title, strategy) = if keys.is_empty() { ("Aggregate", "Plain") } else { ("HashAggregate", "Hashed") };
         plan = Operator::over("Aggregate", title, rows, plan)
+            .at(Stage::Aggregate.place(select))
             .tool("Strategy", strategy)
             .list("Group Key", keys, Shown::Always)
             .condition("Filter", having);
@@ -287,7 +296,7 @@ pub fn select(select: &Select) -> Operator {
         }
     }
     if select.distinct.is_some() {
-        plan = over("Unique", plan);
+        plan = over("Unique", plan).at(Stage::Unique.place(select));
     }
     if !select.order.is_empty() {
         let key = |key: &crate::exec::sort::SortKey| {
@@ -295,15 +304,19 @@ pub fn select(select: &Select) -> Operator {
             let text = if select.distinct.is_some() { shown(&key.expr, &nameless) } else { shown(&key.expr, &names) };
             sort_key(text, key.descending, key.nulls_first)
         };
-        plan = over("Sort", plan).list("Sort Key", select.order.iter().map(key).collect(), Shown::Always);
+        plan = over("Sort", plan).at(Stage::Sort.place(select)).list(
+            "Sort Key",
+            select.order.iter().map(key).collect(),
+            Shown::Always,
+        );
     }
     if !select.locks.is_empty() {
-        plan = over("LockRows", plan);
+        plan = over("LockRows", plan).at(Stage::LockRows.place(select));
     }
     if select.limit.is_some() || select.offset.is_some() {
         let most = select.limit.as_ref().and_then(Expr::constant).and_then(|limit| limit.as_i64());
         let rows = most.map_or(plan.rows, |most| plan.rows.min(most as f64));
-        plan = Operator::over("Limit", "Limit", rows, plan);
+        plan = Operator::over("Limit", "Limit", rows, plan).at(Stage::Limit.place(select));
     }
     plan
 }
@@ -319,20 +332,21 @@ pub fn modify(modify: &Modify) -> Operator {
         Find::Loops { levels, .. } => loops(levels),
         Find::Plan(plan) => plan.explain(),
     };
-    written(verb, &modify.target.access.table.name, found)
+    written(verb, &modify.target.access.table.name, found).at(place(modify, 0))
 }
 
 /// An INSERT.
-pub fn insert(table: &str, source: &Source) -> Operator {
-    let from = match source {
+pub fn insert(insert: &Insert) -> Operator {
+    let at = place(&insert.source, 0);
+    let from = match &insert.source {
         Source::Values { rows, .. } if rows.len() > 1 => {
-            Operator::leaf("Values Scan", "Values Scan", rows.len() as f64)
+            Operator::leaf("Values Scan", "Values Scan", rows.len() as f64).at(at)
         }
-        Source::Values { .. } => Operator::leaf("Result", "Result", 1.0),
-        Source::Literals(rows) => Operator::leaf("Values Scan", "Values Scan", rows.count() as f64),
+        Source::Values { .. } => Operator::leaf("Result", "Result", 1.0).at(at),
+        Source::Literals(rows) => Operator::leaf("Values Scan", "Values Scan", rows.count() as f64).at(at),
         Source::Plan { plan, .. } => plan.explain(),
     };
-    written("Insert", table, from)
+    written("Insert", &insert.target.access.table.name, from).at(place(insert, 0))
 }
 
 fn written(verb: &'static str, table: &str, from: Operator) -> Operator {

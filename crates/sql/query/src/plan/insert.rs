@@ -64,7 +64,7 @@ impl Plan for InsertPlan {
         Ok(Execution::Done { tag: format!("INSERT 0 {count}"), rows })
     }
     fn explain(&self) -> Operator {
-        self.subqueries.explain(explain::insert(&self.insert.target.access.table.name, &self.insert.source))
+        self.subqueries.explain(explain::insert(&self.insert))
     }
     fn is_direct(&self) -> bool {
         match &self.insert.source {

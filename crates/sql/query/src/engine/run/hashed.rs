@@ -346,6 +346,7 @@ impl Hashed {
                 }
                 return Ok(true);
             }
+            self.run.unjoined(&self.node);
             if last {
                 row.truncate(join.left_width);
                 std::mem::swap(row, &mut self.row);
@@ -607,6 +608,7 @@ impl Rows for Turned {
                     }
                     return Ok(true);
                 }
+                self.run.unjoined(&self.node);
             }
             if !self.advance(join, row)? {
                 break;

@@ -18,6 +18,7 @@ use super::runtime_filter::{Filters, RuntimeFilter};
 use super::{Prefix, Rows, Run, Source, grace, held, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::estimate;
+use crate::engine::in_order::{self, Allowed};
 use crate::engine::node::{Join, JoinKind, Node};
 use crate::engine::reach::is_sparing;
 use crate::engine::scalar::all_true;
@@ -45,6 +46,16 @@ pub(super) const AHEAD_BYTES_MAX: usize = 16 << 20;
 
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     let Node::Join(join) = node.as_ref() else { return Ok(listed(Vec::new())) };
+    if let Some(by) = &join.merge {
+        return super::merge::open(node, join, by, prefix, run);
+    }
+    let allowed = Allowed::by(&run.context.settings);
+    if !allowed.hash
+        && allowed.merge
+        && let Some(by) = in_order::given(join)
+    {
+        return super::merge::open(node, join, &by, prefix, run);
+    }
     let mut left = Ahead::new(open_node(&join.left, prefix, run)?, AHEAD_BYTES_MAX);
     let lateral = |left: Source, right: &Arc<Node>| -> Result<Source, SqlError> {
         let (node, right, run, filters) = (node.clone(), right.clone(), run.clone(), Filters::default());
@@ -80,14 +91,12 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             (true, false) => Buckets::new(join, side_right, &right.rows, &mut share, false, run)?.map(Some),
         };
         let Some(buckets) = buckets else {
-            let (left, right) = (left.into_source(), right.into_source());
-            return grace::start(node, left, right, share, prefix, run);
+            return beyond_memory(node, join, left, right, share, prefix, run);
         };
         return Ok(Box::new(Hashed::start(node, left.into_source(), right.rows, buckets, share, prefix, run)));
     }
     let Some(buckets) = Buckets::new(join, side_left, &left.rows, &mut share, false, run)? else {
-        let (left, right) = (left.into_source(), right.into_source());
-        return grace::start(node, left, right, share, prefix, run);
+        return beyond_memory(node, join, left, right, share, prefix, run);
     };
     let (rows, known) = (left.rows, right.rows.len());
     let whole = worth.map_or(0, |worth| worth.whole);
@@ -100,6 +109,25 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             lateral(held(rows.into_iter(), share.into()), lookup)
         }
         _ => Ok(Box::new(turned.offering())),
+    }
+}
+
+/// Neither side has room: they are merged if they come in the order of the keys, else divided.
+fn beyond_memory(
+    node: &Arc<Node>,
+    join: &Join,
+    left: Ahead,
+    right: Ahead,
+    share: Share,
+    prefix: &Prefix,
+    run: &Arc<Run>,
+) -> Result<Source, SqlError> {
+    let by = in_order::given(join).filter(|_| Allowed::by(&run.context.settings).merge);
+    let (lefts, rights) = (left.rows.len(), right.rows.len());
+    let (left, right) = (left.into_source(), right.into_source());
+    match by {
+        Some(by) => Ok(super::merge::start(node, &by, (left, lefts), (right, rights), share, prefix, run)),
+        None => grace::start(node, left, right, share, prefix, run),
     }
 }
 
@@ -287,6 +315,7 @@ impl Rows for Lateral {
                         *matched = true;
                         return Ok(true);
                     }
+                    self.run.unjoined(&self.node);
                 }
                 let (unmatched, left) = (!*matched, std::mem::take(left));
                 if let Some(Gathered { question, rows, .. }) = self.gathered.take() {

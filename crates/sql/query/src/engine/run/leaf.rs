@@ -3,6 +3,7 @@
 use super::key_place::integers;
 use super::runtime_filter::{FILTERS_MAX, RuntimeFilter};
 use super::{Prefix, Rows, Run, Source, Step, listed};
+use crate::engine::explain::place;
 use crate::engine::node::Node;
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::scan::{Reading, TableScan};
@@ -11,6 +12,7 @@ use crate::engine::walk::scalar_is_volatile;
 use crate::exec::byte_filter::{Around, ByteFilter};
 use crate::exec::computed::Computed;
 use crate::exec::cursor::Cursor;
+use crate::explain::Removed;
 use crate::pg_catalog::{self, VirtualTable};
 use crate::types::{Row, Value};
 use crate::work::UNITS_PER_CHECK;
@@ -34,10 +36,14 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             let tested = Tested::new(scan, &mut cursor, prefix, run).map(Box::new);
             let (node, prefix, run) = (node.clone(), prefix.len(), run.clone());
             let (filters, key, picking) = (Vec::new(), Vec::new(), Picking::default());
-            Box::new(TableRows { cursor, node, prefix, tested, filters, key, picking, run })
+            Box::new(TableRows { cursor, node, prefix, tested, filters, key, picking, run, sifted: 0 })
         }
         Node::Virtual { table, relation, filter } => {
-            listed(virtual_rows(table, relation.as_ref(), filter, prefix, run)?)
+            let (rows, filter) = virtual_rows(table, relation.as_ref(), filter, prefix, run)?;
+            if let Some(meters) = &run.context.meters {
+                meters.removed(place(node), Removed { filter, ..Removed::default() });
+            }
+            listed(rows)
         }
         Node::Internal { name } => listed(internal(name, prefix, run)?),
         Node::Sequence { id } => {
@@ -96,6 +102,8 @@ pub(in crate::engine) struct TableRows {
     key: Vec<u8>,
     picking: Picking,
     run: Arc<Run>,
+    /// Rows that the filters of joins above left out, counted where the statement is measured.
+    sifted: u64,
 }
 
 /// A filter of a join above.
@@ -235,6 +243,8 @@ struct Asked<'a, 'k> {
     /// Room for a key of theirs.
     room: &'a mut Vec<u8>,
     key: Option<&'a mut KeyTest<'k>>,
+    /// See [`TableRows`].
+    sifted: &'a mut u64,
 }
 
 /// Moves a cursor on. What fails the tests of the bytes is passed in the store where that is worth it, and so is what no key lets through, if no other condition
@@ -246,7 +256,7 @@ fn advance(
     most: &mut u64,
     run: &Run,
 ) -> Result<bool, SqlError> {
-    let Asked { tested, filters, room, key } = asks;
+    let Asked { tested, filters, room, key, sifted } = asks;
     let Some(tested) = tested.filter(|_| picking.is_worth()) else { return cursor.advance() };
     let mut key = key.filter(|_| tested.steady);
     let filters = if tested.steady { filters } else { &[] };
@@ -255,6 +265,7 @@ fn advance(
     }
     let (left_max, asked, mut left_out) = ((*most).min(picking.left_max), picking.asked, 0);
     let (mut units, mut ended) = (0, None);
+    let metered = run.context.meters.is_some();
     let mut pick = |stored: &[u8]| {
         picking.asked += 1;
         units += stored.len().max(PICKED_ROW_UNITS_MIN);
@@ -265,12 +276,17 @@ fn advance(
                 return ControlFlow::Break(());
             }
         }
+        let mut fits = false;
         let passes = tested.filter.passes(stored).and_then(|passes| {
+            fits = passes;
             Ok(passes && let_in_stored(filters, stored, room)? && key.as_mut().map_or(Ok(true), |key| key(stored))?)
         });
         match passes {
             Ok(false) if left_out + 1 < left_max => {
                 left_out += 1;
+                if metered && fits {
+                    *sifted += 1;
+                }
                 ControlFlow::Continue(false)
             }
             Ok(true) => ControlFlow::Continue(true),
@@ -308,6 +324,7 @@ impl TableRows {
                 filters: &self.filters,
                 room: &mut self.key,
                 key: key.as_deref_mut(),
+                sifted: &mut self.sifted,
             };
             if !advance(&mut self.cursor, asks, &mut self.picking, most, &self.run)? {
                 return Ok(Step::End);
@@ -327,14 +344,16 @@ impl TableRows {
                 if asked && !let_in_stored(&self.filters, stored, &mut self.key)?
                     || !key.map_or(Ok(true), |key| key(stored))?
                 {
+                    self.sifted += u64::from(self.run.context.meters.is_some());
                     continue;
                 }
                 self.cursor.decode(&tested.early)?;
             }
-            if all_true(conditions, self.cursor.row(), &self.run)?
-                && let_in(&self.filters, asked, &mut self.cursor, &mut self.key)?
-            {
-                return Ok(Step::Row);
+            if all_true(conditions, self.cursor.row(), &self.run)? {
+                if let_in(&self.filters, asked, &mut self.cursor, &mut self.key)? {
+                    return Ok(Step::Row);
+                }
+                self.sifted += u64::from(self.run.context.meters.is_some());
             }
         }
         Ok(Step::Spent)
@@ -514,6 +533,18 @@ impl Rows for TableRows {
         Ok(true)
     }
 
+    fn next_counted(&mut self, row: &mut Row, removed: &mut Removed) -> Result<bool, SqlError> {
+        let (mut most, sifted) = (u64::MAX, self.sifted);
+        let found = self.step_within(&mut most)? == Step::Row;
+        if found {
+            self.take(row)?;
+        }
+        let sifted = self.sifted - sifted;
+        removed.runtime += sifted;
+        removed.filter += (u64::MAX - most - u64::from(found)).saturating_sub(sifted);
+        Ok(found)
+    }
+
     fn next_within(&mut self, row: &mut Row, most: &mut u64) -> Result<Step, SqlError> {
         let step = self.step_within(most)?;
         if step == Step::Row {
@@ -564,9 +595,10 @@ fn virtual_rows(
     filter: &[Scalar],
     prefix: &Prefix,
     run: &Arc<Run>,
-) -> Result<Vec<Row>, SqlError> {
+) -> Result<(Vec<Row>, u64), SqlError> {
+    let (mut rows, mut removed) = (Vec::new(), 0);
     let relation = match relation.map(|scalar| scalar.value(prefix, run)).transpose()? {
-        Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Null) => return Ok((rows, 0)),
         Some(Value::Oid(oid)) => Some(oid),
         Some(Value::Int4(n)) => u32::try_from(n).ok(),
         Some(Value::Int8(n)) => u32::try_from(n).ok(),
@@ -574,16 +606,17 @@ fn virtual_rows(
         _ => None,
     };
     let source = pg_catalog::Source { relation, ..pg_catalog::Source::of(&run.context) };
-    let mut rows = Vec::new();
     for found in table.rows(&source)? {
         run.tick()?;
         let mut row = prefix.to_vec();
         row.extend(found);
         if all_true(filter, &row, run)? {
             rows.push(row);
+        } else {
+            removed += 1;
         }
     }
-    Ok(rows)
+    Ok((rows, removed))
 }
 
 fn internal(name: &str, prefix: &Prefix, run: &Run) -> Result<Vec<Row>, SqlError> {

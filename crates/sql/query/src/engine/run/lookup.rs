@@ -250,6 +250,8 @@ impl Lookups {
                             self.careful = false;
                             return Ok(true);
                         }
+                    } else {
+                        run.unjoined(&self.node);
                     }
                 }
                 Step::End => {

@@ -5,7 +5,7 @@ use super::super::node::Node;
 use super::runtime_filter::RuntimeFilter;
 use super::{Prefix, Rows, Run, Source, started};
 use crate::SqlError;
-use crate::explain::{Done, Meters};
+use crate::explain::{Done, Meters, Removed};
 use crate::types::Row;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ struct Measured {
     meters: Arc<Meters>,
     place: usize,
     done: Done,
+    removed: Removed,
 }
 
 /// Starts a node, measured. Its rows come one by one: what looks at the rows of a table where they stand does not do so now.
@@ -28,13 +29,20 @@ pub(super) fn open(
     let source = started(node, prefix, run)?;
     let us = run.context.kv.now_us() - began_us;
     let done = Done { loops: 1, rows: 0, first_us: us, us };
-    Ok(Box::new(Measured { source, run: run.clone(), meters: meters.clone(), place: place(node), done }))
+    Ok(Box::new(Measured {
+        source,
+        run: run.clone(),
+        meters: meters.clone(),
+        place: place(node),
+        done,
+        removed: Removed::default(),
+    }))
 }
 
 impl Rows for Measured {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
         let began_us = self.run.context.kv.now_us();
-        let found = self.source.next(row)?;
+        let found = self.source.next_counted(row, &mut self.removed)?;
         let us = self.run.context.kv.now_us() - began_us;
         self.done.us += us;
         if self.done.rows == 0 {
@@ -52,5 +60,6 @@ impl Rows for Measured {
 impl Drop for Measured {
     fn drop(&mut self) {
         self.meters.add(self.place, self.done);
+        self.meters.removed(self.place, self.removed);
     }
 }

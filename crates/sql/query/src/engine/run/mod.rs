@@ -19,6 +19,7 @@ mod leaf;
 mod lookup;
 mod measured;
 mod memo;
+mod merge;
 mod recursive;
 mod runtime_filter;
 mod shape;
@@ -30,6 +31,7 @@ pub(super) use join::ROWS_PER_LOOKUP;
 pub(super) use key_place::{integers, write_integers};
 pub(super) use leaf::TableRows;
 
+use super::explain::place;
 use super::key_table::{KEY_BYTES, KeyTable, Seed};
 use super::node::Node;
 use super::probe::Progress;
@@ -39,6 +41,7 @@ use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
 use crate::exec::spill::Share;
 use crate::exec::stretch::LastStretch;
+use crate::explain::Removed;
 use crate::types::{Row, Value};
 use parking_lot::Mutex;
 use runtime_filter::RuntimeFilter;
@@ -63,6 +66,12 @@ pub(super) trait Rows: Send {
     fn next_within(&mut self, row: &mut Row, most: &mut u64) -> Result<Step, SqlError> {
         *most = most.saturating_sub(1);
         Ok(if self.next(row)? { Step::Row } else { Step::End })
+    }
+
+    /// As [`Rows::next`], saying how many rows a condition left out: for EXPLAIN ANALYZE alone, so that nobody else counts them.
+    fn next_counted(&mut self, row: &mut Row, removed: &mut Removed) -> Result<bool, SqlError> {
+        let _ = removed;
+        self.next(row)
     }
 
     /// Whether there is a row, for who does not look at it: that of a table is not made, a select list is not computed.
@@ -223,6 +232,14 @@ impl Run {
         let ticks = self.ticks.load(Relaxed).wrapping_add(1);
         self.ticks.store(ticks, Relaxed);
         if ticks.is_multiple_of(ROWS_PER_CHECK) { self.context.check() } else { Ok(()) }
+    }
+
+    /// A join's condition was not true of two rows that its keys have brought together.
+    #[inline]
+    pub(super) fn unjoined(&self, node: &Node) {
+        if let Some(meters) = &self.context.meters {
+            meters.removed(place(node), Removed { join_filter: 1, ..Removed::default() });
+        }
     }
 
     /// Fails if the statement was cancelled or its time is over.

@@ -13,6 +13,7 @@ use crate::engine::set_function::SetRows;
 use crate::engine::walk::scalar_is_volatile;
 use crate::exec::computed::Computed;
 use crate::exec::evaluate;
+use crate::explain::Removed;
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -91,6 +92,18 @@ impl Rows for Filter {
             if all_true(conditions, row, &self.0.run)? {
                 return Ok(true);
             }
+        }
+        Ok(false)
+    }
+
+    fn next_counted(&mut self, row: &mut Row, removed: &mut Removed) -> Result<bool, SqlError> {
+        let Node::Filter { conditions, .. } = self.0.node.as_ref() else { return Ok(false) };
+        while self.0.input.next(row)? {
+            self.0.run.tick()?;
+            if all_true(conditions, row, &self.0.run)? {
+                return Ok(true);
+            }
+            removed.filter += 1;
         }
         Ok(false)
     }

@@ -87,7 +87,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let (rows, done) = sorter.finish()?;
     if let Some(meters) = &run.context.meters {
         let (bytes, memory_bytes) = (done.disk_bytes, done.memory_bytes);
-        meters.wrote(place(node), Written { bytes, memory_bytes, batches: 0 });
+        meters.wrote(place(node), Written { bytes, memory_bytes, batches: 0, ..Written::default() });
     }
     Ok(Box::new(Ordered { rows, extra: computed.len() }))
 }
