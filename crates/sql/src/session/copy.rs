@@ -209,7 +209,11 @@ impl Session {
                 self.wait_for_changes(&tokens, mark)?;
             }
         }
-        let context = self.statement_context(Vec::new())?;
+        let mut context = self.statement_context(Vec::new())?;
+        // Its rows are gone: it is not repeated, whatever it is of its transaction.
+        if let (Some(context), Some(active)) = (Arc::get_mut(&mut context), self.active.as_mut()) {
+            context.claims = Some(active.claims.get_or_insert_default().clone());
+        }
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
         let fresh = self.active.as_ref().is_some_and(|active| active.may_load(table.id, &self.backend.filled));
