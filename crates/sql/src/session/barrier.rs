@@ -121,13 +121,25 @@ impl Session {
         if uses.as_ref().is_some_and(is_barred) {
             self.give_back_tried();
         }
-        if let Some(uses) = prepared.gated_uses() {
-            uses.gated().try_for_each(|table| active.catalog.hold(table))?;
+        let Some(gated) = prepared.gated_uses() else {
+            return uses.map_or(Ok(false), |uses| self.wait_at_barriers(uses.tokens(), active.written_by, repeats));
+        };
+        let hold = || gated.gated().try_for_each(|table| active.catalog.hold(table));
+        let Some(uses) = uses else {
+            hold()?;
+            return Ok(false);
+        };
+        let free = active.txn.with(|t| t.savepoint());
+        hold()?;
+        if is_barred(&uses) {
+            // Who is waited for may come to one of these gates.
+            active.txn.with(|t| t.release_since(free));
         }
-        match uses {
-            Some(uses) => self.wait_at_barriers(uses.tokens(), active.written_by, repeats),
-            None => Ok(false),
+        let waited = self.wait_at_barriers(uses.tokens(), active.written_by, repeats)?;
+        if waited {
+            hold()?;
         }
+        Ok(waited)
     }
 
     /// Who is to write by what a block has barred waits for its lock, unless he has written by that before (`mark`). Meanwhile he writes by nothing of what he is to. Behind that he begins anew, as where a change
@@ -169,7 +181,9 @@ impl Session {
             barred = self.barred_for(tokens, mark);
             barred.retain(|(token, _)| !passed.contains(token));
         }
+        let looked = if begins_anew { Ok(()) } else { self.look_for_ended(&said, &passed) };
         active.txn.with(|t| t.release_since(free));
+        looked?;
         match begins_anew {
             true => {
                 self.met_barrier.set(true);
@@ -177,6 +191,27 @@ impl Session {
             }
             false => Ok(true),
         }
+    }
+
+    /// Who has waited and goes on was nobody's user meanwhile, and what he is to go by may have ended in a way that no word says any more. He says it again by now, so that from here on he is waited for. What he has `passed`
+    /// has been looked at as he was given its lock; of what somebody holds now the loop before this knows.
+    ///
+    /// # Errors
+    /// A restart.
+    fn look_for_ended(&self, said: &[Bytes], passed: &BTreeSet<Bytes>) -> Result<(), SqlError> {
+        let Some(active) = self.active.as_ref() else { return Ok(()) };
+        let tokens: BTreeSet<Bytes> = said.iter().filter(|token| !passed.contains(*token)).cloned().collect();
+        let tokens = Vec::from_iter(tokens);
+        active.txn.with(|t| {
+            t.lock_ahead(&tokens, LockMode::KeyShare);
+            for token in &tokens {
+                match t.lock_as(token, LockMode::KeyShare, LockWait::NoWait) {
+                    Err(KvError::LockNotAvailable { .. }) => {}
+                    looked => drop(looked?),
+                }
+            }
+            Ok(())
+        })
     }
 
     /// A statement that is repeated has kept the locks of rows that it has tried to write. Before it waits for a change it gives them back: the change may wait for who waits for one of these.
@@ -206,7 +241,7 @@ impl Session {
             let plan = self.plan_of(prepared);
             let held = plan.and_then(|plan| match plan.is_read_only() {
                 true => Ok(plan),
-                false => self.begin_write(prepared).map(|()| plan),
+                false => self.begin_write(prepared).map(|_| plan),
             });
             let refused = match held {
                 Err(e) if SqlError::retry(&e) && attempts < STATEMENT_ATTEMPTS_MAX => e,

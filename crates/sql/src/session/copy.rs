@@ -129,8 +129,9 @@ impl Session {
     ) -> Result<Outcome, SqlError> {
         let progress = self.backend.progress.show_copy(table, false);
         let plan = self.plan_of(prepared)?;
-        if !plan.is_read_only() {
-            self.begin_write(prepared)?;
+        let reads_only = plan.is_read_only();
+        if !reads_only {
+            self.begin_write_within(prepared)?;
         }
         let columns: Vec<(String, SqlType)> = plan.fields().iter().map(|f| (f.name.clone(), f.ty.clone())).collect();
         let width = columns.len();
@@ -138,10 +139,7 @@ impl Session {
         let context = self.statement_context(Vec::new())?;
         let mut state = match plan.execute(&context)? {
             Execution::Rows(rows) => PortalState::Running(rows, 0),
-            Execution::Done { rows, .. } => {
-                self.look_back(prepared)?;
-                PortalState::Buffered(Buffered::new(rows, None, &context.memory)?)
-            }
+            Execution::Done { rows, .. } => PortalState::Buffered(Buffered::new(rows, None, &context.memory)?),
         };
         let binary = format.layout == CopyLayout::Binary;
         out.copy_out(width, binary);
@@ -158,6 +156,10 @@ impl Session {
         let mut count = 0;
         loop {
             let rows = next_rows(&mut state, PULL_ROWS)?;
+            if !reads_only {
+                // One of them may have been waited for; once they have left it cannot begin anew.
+                self.look_back(prepared)?;
+            }
             if rows.is_empty() {
                 break;
             }
@@ -207,7 +209,11 @@ impl Session {
                 self.wait_for_changes(&tokens, mark)?;
             }
         }
-        let context = self.statement_context(Vec::new())?;
+        let mut context = self.statement_context(Vec::new())?;
+        // Its rows are gone: it is not repeated, whatever it is of its transaction.
+        if let (Some(context), Some(active)) = (Arc::get_mut(&mut context), self.active.as_mut()) {
+            context.claims = Some(active.claims.get_or_insert_default().clone());
+        }
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
         let fresh = self.active.as_ref().is_some_and(|active| active.may_load(table.id, &self.backend.filled));

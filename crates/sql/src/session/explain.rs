@@ -41,7 +41,7 @@ impl Session {
         let purpose = if options.analyze { Purpose::Run } else { Purpose::Tell };
         let plan = self.plan_with(&prepared, None, purpose)?;
         if options.analyze && !plan.is_read_only() {
-            self.begin_write(&prepared)?;
+            self.begin_write_within(&prepared)?;
         }
         if options.analyze && params.len() < plan.parameters().len() {
             let number = params.len() + 1;
@@ -74,7 +74,7 @@ impl Session {
         let purpose = if options.analyze { Purpose::Run } else { Purpose::Tell };
         let plan = self.plan_with(&prepared, None, purpose)?;
         if options.analyze && !plan.is_read_only() {
-            self.begin_write(&prepared)?;
+            self.begin_write_within(&prepared)?;
         }
         self.explain_plan((&prepared, &plan), params, options, began_us, portal, how, out)
     }

@@ -326,17 +326,12 @@ impl Session {
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
                 let mark = self.active.as_ref().map_or(0, |active| active.written_by);
-                let ungated = || prepared.uses().filter(|uses| uses.gated().next().is_none());
-                if self.db.sessions.endings.any()
-                    && let Some(uses) = ungated()
-                {
-                    self.wait_for_changes(uses.tokens(), mark)?;
+                if self.db.sessions.endings.any() {
+                    self.wait_for_changes_of_ungated(prepared, mark)?;
                 }
-                if self.hold_versions(prepared, true)?
-                    && let Some(uses) = ungated()
-                {
+                if self.hold_versions(prepared, true)? {
                     // Meanwhile a change that is its whole transaction has not seen it.
-                    self.wait_for_changes(uses.tokens(), mark)?;
+                    self.wait_for_changes_of_ungated(prepared, mark)?;
                 }
                 self.read_out_cursors()?;
             }
@@ -395,10 +390,26 @@ impl Session {
         Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message))
     }
 
-    /// A statement that may write is refused where nothing may be written, and holds the versions of what it writes that are held.
-    pub(super) fn begin_write(&self, prepared: &Prepared) -> Result<(), SqlError> {
+    /// A statement that may write is refused where nothing may be written, and holds the versions of what it writes that are held. Whether it has waited for a block.
+    pub(super) fn begin_write(&self, prepared: &Prepared) -> Result<bool, SqlError> {
         self.refuse_in_read_only(prepared)?;
-        self.hold_versions(prepared, false).map(drop)
+        self.hold_versions(prepared, false)
+    }
+
+    /// The same for a statement within another that can begin anew with it (EXPLAIN ANALYZE, COPY TO): while it waited a change that is its whole transaction has not seen it.
+    pub(super) fn begin_write_within(&mut self, prepared: &Prepared) -> Result<(), SqlError> {
+        let mark = self.active.as_ref().map_or(0, |active| active.written_by);
+        match self.begin_write(prepared)? {
+            true => self.wait_for_changes_of_ungated(prepared, mark),
+            false => Ok(()),
+        }
+    }
+
+    fn wait_for_changes_of_ungated(&mut self, prepared: &Prepared, mark: usize) -> Result<(), SqlError> {
+        match prepared.uses().filter(|uses| uses.gated().next().is_none()) {
+            Some(uses) => self.wait_for_changes(uses.tokens(), mark),
+            None => Ok(()),
+        }
     }
 
     /// A statement that may write is refused before it finds out whether it will.

@@ -656,3 +656,104 @@ fn who_has_waited_for_a_block_waits_for_a_change() {
     let (mut w, states) = writer.join().expect("the writer");
     assert_eq!((states, state_of(&mut w, "COMMIT")), (vec!["00000".to_owned()], "00000".to_owned()));
 }
+
+/// What a COPY of lines comes to.
+fn copied(session: &mut Session, sql: &str, lines: &[u8]) -> String {
+    let mut out = Rows::default();
+    let copied = session.simple_query(sql, &mut out).and_then(|()| session.copy_data(lines));
+    copied.and_then(|()| session.copy_done(&mut out)).map_or_else(|e| e.state.as_str().into(), |()| "00000".into())
+}
+
+/// Each change, beside who loads rows: first in his transaction, behind another statement, and alone.
+#[test]
+fn who_copies_behind_a_change_of_a_block_waits_for_its_end() {
+    for (change, changed) in CHANGES {
+        for (end, expected) in [("COMMIT", changed), ("ROLLBACK", "00000")] {
+            let db = database();
+            let [mut b, mut asking] = [0; 2].map(|_| session(&db));
+            begun(&mut b, "READ COMMITTED");
+            run(&mut b, change);
+            let begins = [
+                "SET default_transaction_isolation = 'read committed'",
+                "BEGIN ISOLATION LEVEL READ COMMITTED",
+                "BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE o SET v = 1 WHERE id = 1",
+                "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            ];
+            let writers = begins.iter().enumerate().map(|(number, begin)| {
+                let mut w = session(&db);
+                run(&mut w, begin);
+                let line = format!("{}\t{number}\t{number}\n", 100 + number);
+                thread::spawn(move || {
+                    let state = copied(&mut w, "COPY t (id, v, u) FROM STDIN", line.as_bytes());
+                    (state_of(&mut w, "COMMIT"), state)
+                })
+            });
+            let writers = Vec::from_iter(writers);
+            until(&mut asking, KEY_WAITS, "4");
+            assert_eq!(state_of(&mut b, end), "00000", "{change}");
+            // The table, or the column that is named, may be gone.
+            let gone = change == "ALTER TABLE t DROP COLUMN u" && end == "COMMIT";
+            let expected = if gone { "42703" } else { expected };
+            for writer in writers {
+                let (ended, state) = writer.join().expect("a writer");
+                assert_eq!((&state[..], &ended[..]), (expected, "00000"), "{change}, {end}");
+            }
+        }
+    }
+}
+
+/// Rows that go out are locked as they are read: who has waited for one of a block's goes by what is then, and may write behind that.
+#[test]
+fn who_copies_what_he_locks_goes_by_what_is_then() {
+    for held in ["UPDATE t SET v = 1 WHERE id = 1", "SELECT * FROM t WHERE id = 1 FOR UPDATE"] {
+        for first in ["SELECT 1", "UPDATE o SET v = 1 WHERE id = 1"] {
+            for mode in ["SHARE", "UPDATE"] {
+                let db = database();
+                let [mut b, mut w, mut asking] = [0; 3].map(|_| session(&db));
+                begun(&mut b, "READ COMMITTED");
+                run(&mut b, held);
+                begun(&mut w, "READ COMMITTED");
+                run(&mut w, first);
+                let out = format!("COPY (SELECT * FROM t WHERE id = 1 FOR {mode}) TO STDOUT");
+                let writer = aside(w, &[&out, "UPDATE t SET v = 2, x = 6 WHERE id = 1", "COMMIT"]);
+                until(&mut asking, KEY_WAITS, "1");
+                run(&mut b, "ALTER TABLE t ADD COLUMN x int DEFAULT 5; COMMIT");
+                assert_eq!(writer.join().expect("the writer").1, ["00000"; 3], "{held}, {first}, {mode}");
+                assert_eq!(run(&mut asking, "SELECT v, x FROM t WHERE id = 1"), ["2|6"]);
+            }
+        }
+    }
+}
+
+/// While he stands at a barrier he is nobody's user, so what else he is to write by may end, and nobody says a word of it any more.
+#[test]
+fn what_has_ended_while_a_block_was_waited_for_is_gone_by_as_it_is() {
+    for (waits, write) in [
+        (2, "INSERT INTO c VALUES (1, 1, 1, 1)"),
+        (1, "EXPLAIN ANALYZE INSERT INTO c VALUES (1, 1, 1, 1)"),
+        (1, "COPY (INSERT INTO c VALUES (1, 1, 1, 1) RETURNING *) TO STDOUT"),
+    ] {
+        let db = database();
+        let [mut one, mut two, mut w, mut asking] = [0; 4].map(|_| session(&db));
+        run(
+            &mut asking,
+            "CREATE TABLE c (id int PRIMARY KEY, t int REFERENCES t, p int REFERENCES p, o int REFERENCES o)",
+        );
+        run(&mut one, "BEGIN; ALTER TABLE t ADD COLUMN x int");
+        run(&mut w, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1");
+        let writer = aside(w, &[write, "COMMIT"]);
+        until_waited_for(&mut asking, &mut one);
+        let mut last = one;
+        if waits == 2 {
+            run(&mut two, "BEGIN; ALTER TABLE p ADD COLUMN x int");
+            run(&mut last, "ROLLBACK");
+            until_waited_for(&mut asking, &mut two);
+            last = two;
+        }
+        // Alone: it waits for nobody, and is over.
+        run(&mut asking, "ALTER TABLE o ADD COLUMN x int");
+        run(&mut last, "ROLLBACK");
+        assert_eq!(writer.join().expect("the writer").1, ["00000"; 2], "{write}");
+        assert_eq!(run(&mut asking, "SELECT * FROM c"), ["1|1|1|1"]);
+    }
+}

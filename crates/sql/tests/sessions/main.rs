@@ -30,6 +30,7 @@ macro_rules! below {
 
 mod ahead;
 mod barriers;
+mod bulk_keys;
 mod catalog;
 mod checks;
 mod choice;

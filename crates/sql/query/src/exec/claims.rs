@@ -2,13 +2,13 @@
 //!
 //! Problem: an insert is certified, not locked, so of two that insert one key the second hears of it when it commits, as a
 //! conflict; PostgreSQL lets its insert wait, and answers 23505. Idea: who inserts a key locks it first, and in a block notes it. The
-//! lock makes the other one wait; the note tells, when a commit is refused for a key nevertheless (COPY locks nothing), that
-//! it was a duplicate. Decisions 0069 and 0210.
+//! lock makes the other one wait; the note tells, when a commit is refused for a key nevertheless (a lock table was lost), that
+//! it was a duplicate. Decisions 0069 and 0210; of many rows together: [`super::together`].
 //!
 //! A key that is taken may be on its way out: who deletes its row, or gives it another key, holds the row. So before a duplicate is told
 //! its row is held, too: as strongly as its key asks for ([`TableAccess::holding`]).
 //!
-//! Caveat: all is bounded. Beyond that, and for COPY, a duplicate is a conflict at the commit.
+//! Caveat: all is bounded. Beyond that a duplicate is a conflict at the commit.
 
 use super::table::TableAccess;
 use super::write::RowImage;
@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most keys that one transaction notes: 512 KiB.
 pub(crate) const NOTED_MAX: usize = 65_536;
-/// So many keys locked, no more are.
-pub(crate) const LOCKED_MAX: usize = 4096;
+/// So many keys locked, no more are: as many as a transaction may hold, less 65,536 for the rows that it comes to change.
+pub(crate) const LOCKED_MAX: usize = (1 << 20) - (1 << 16);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -120,7 +120,12 @@ impl Claims {
 
     /// Whether one lock more may be taken: at most [`LOCKED_MAX`] are.
     pub(super) fn may_lock(&self) -> bool {
-        self.locked.fetch_add(1, Ordering::Relaxed) < LOCKED_MAX
+        self.may_lock_some(1) == 1
+    }
+
+    /// As [`Claims::may_lock`], of so many: gives how many of them.
+    pub(super) fn may_lock_some(&self, keys: usize) -> usize {
+        LOCKED_MAX.saturating_sub(self.locked.fetch_add(keys, Ordering::Relaxed)).min(keys)
     }
 
     /// Holds the row that has a key: whoever deletes it or gives it another key is waited for. `false`: the key is taken now, although the transaction cannot see it.

@@ -1,12 +1,13 @@
 //! INSERT: rows from VALUES or a query, ON CONFLICT, RETURNING; and COPY's bulk form.
 //!
-//! An insert locks its unique keys ([`super::claims`]), and their absence is certified. ON CONFLICT DO UPDATE locks its arbiter's key before it looks,
+//! An insert locks its unique keys ([`super::claims`]; of many rows together: [`super::keys_together`]), and their absence is certified. ON CONFLICT DO UPDATE locks its arbiter's key before it looks,
 //! so that writers of one hot key queue.
 
 use super::ahead::{self, AHEAD_ROWS};
-use super::claims::{Claims, LOCKED_MAX};
+use super::claims::Claims;
 use super::evaluate;
 use super::key_lock::KeyLock;
+use super::keys_together;
 use super::literal_rows::LiteralRows;
 use super::load::{Duplicate, Load};
 use super::metered;
@@ -18,7 +19,7 @@ use super::written::Written;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::plan::{Execution, Plan, RowInserter};
-use crate::transaction::{LockMode, LockWait, ScanRequest, Span};
+use crate::transaction::{LockMode, LockWait};
 use crate::types::{Row, Value};
 use crate::work::Pooled;
 use crate::{KvError, SqlError, SqlState};
@@ -30,6 +31,8 @@ use std::sync::Arc;
 const AHEAD_BYTES: usize = 1 << 20;
 /// Rows pulled at a time from the query of an INSERT.
 const SOURCE_ROWS: usize = 1024;
+/// So many rows are written in small groups, or one by one; those behind them a thousand together.
+const SINGLY_ROWS: usize = 4096;
 
 /// An INSERT, settled when it is planned.
 pub struct Insert {
@@ -99,7 +102,7 @@ struct Run<'a> {
     /// Keys of rows that this statement inserted or updated: DO UPDATE may not meet one again.
     affected: BTreeSet<Bytes>,
     written: Written,
-    /// Rows whose keys were asked for, and whether their keys may fall into a gap.
+    /// Rows that were written, or are next, and whether their keys may fall into a gap.
     asked: usize,
     gaps: bool,
 }
@@ -215,15 +218,19 @@ impl Run<'_> {
     /// Inserts rows in their order. Where their keys may have to be asked for elsewhere, some are made before the first of them is written; an error in one of
     /// them comes when those before it are.
     fn insert_all(&mut self, mut rows: impl Iterator<Item = Result<Row, SqlError>>) -> Result<(), SqlError> {
-        if !ahead::is_far(&self.context.txn) {
-            return rows.try_for_each(|row| {
-                let (row, image) = self.made(row?)?;
-                self.insert(row, image)
-            });
-        }
+        let far = ahead::is_far(&self.context.txn);
         loop {
+            let many = self.asked >= SINGLY_ROWS && self.insert.conflict.is_none();
+            if !many && !far {
+                let Some(row) = rows.next() else { return Ok(()) };
+                let (row, image) = self.made(row?)?;
+                self.asked += 1;
+                self.insert(row, image)?;
+                continue;
+            }
+            let most = if many { ahead::KEYS_MAX } else { AHEAD_ROWS };
             let (mut batch, mut bytes, mut failed) = (Vec::new(), 0, None);
-            while batch.len() < AHEAD_ROWS && bytes < AHEAD_BYTES && failed.is_none() {
+            while batch.len() < most && bytes < AHEAD_BYTES && failed.is_none() {
                 let Some(row) = rows.next() else { break };
                 match row.and_then(|row| self.made(row)) {
                     Ok((row, image)) => {
@@ -236,8 +243,13 @@ impl Run<'_> {
             if batch.is_empty() {
                 return failed.map_or(Ok(()), Err);
             }
-            self.ask_ahead(&batch)?;
-            batch.into_iter().try_for_each(|(row, image)| self.insert(row, image))?;
+            self.asked += batch.len();
+            if many {
+                self.insert_together(batch)?;
+            } else {
+                self.ask_ahead(&batch)?;
+                batch.into_iter().try_for_each(|(row, image)| self.insert(row, image))?;
+            }
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -248,15 +260,6 @@ impl Run<'_> {
     fn ask_ahead(&mut self, batch: &[(Row, RowImage)]) -> Result<(), SqlError> {
         let target = &self.insert.target;
         let access = &target.access;
-        // Beyond the keys that are locked: with a lock comes a round trip, and this look with it.
-        if self.gaps && self.asked >= LOCKED_MAX && access.table.has_primary_key {
-            // What does not come in order, or falls between rows, is not looked for so again.
-            self.gaps = match ascending(batch) {
-                Some(span) => find_gap(target, &span, self.context)?,
-                None => false,
-            };
-        }
-        self.asked += batch.len();
         let keys = batch.iter().flat_map(|(_, image)| image.keys_of(access, |_| true));
         ahead::reads(keys.cloned(), &self.context.txn)?;
         let claims = self.context.claims.as_deref();
@@ -285,6 +288,12 @@ impl Run<'_> {
         };
         ahead::locks(indexes.flat_map(of_index), LockMode::NoKeyUpdate, &self.context.txn);
         Ok(())
+    }
+
+    fn insert_together(&mut self, batch: Vec<(Row, RowImage)>) -> Result<(), SqlError> {
+        let (target, returning) = (&self.insert.target, self.insert.returning.as_deref());
+        let (written, context) = (&mut self.written, self.context);
+        keys_together::put(target, batch, &mut self.gaps, &mut self.writer, |row| written.add(returning, row, context))
     }
 
     /// A row as it is to be written, checked.
@@ -519,46 +528,13 @@ pub struct BulkInsert {
 }
 
 impl RowInserter for BulkInsert {
-    /// One certified scan stands for the checks of a batch whose primary keys ascend through a gap in the table, which is how
-    /// a table is loaded.
+    /// One scan stands for the checks of a batch whose primary keys ascend through a gap in the table, which is how a table is loaded.
     fn insert(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>) -> Result<u64, SqlError> {
-        let target = &self.target;
+        let target = self.target.clone();
         let mut writer = Writer::new(context);
         let batch = self.images(context, rows, &mut writer)?;
         let count = batch.len() as u64;
-        let keys = |rows: &[(Row, RowImage)], free: bool| {
-            let asked = |index| !free || index > 0;
-            rows.iter().flat_map(|(_, image)| image.keys_of(&target.access, asked)).cloned().collect()
-        };
-        let free = target.access.table.has_primary_key && primary_is_free(target, &batch, &mut self.gaps, context)?;
-        let far = ahead::is_far(&context.txn);
-        // Of NULLs there are no keys: no row has more than the longest.
-        let of_row = |(_, image): &(Row, RowImage)| {
-            let keys = image.keys_of(&target.access, |index| !free || index > 0);
-            keys.fold((0, 0), |(keys, bytes), key| (keys + 1, bytes + key.len()))
-        };
-        let (each, bytes) = batch.iter().map(of_row).fold((1, 1), |a: (usize, usize), b| (a.0.max(b.0), a.1.max(b.1)));
-        let together = (ahead::KEYS_MAX / each).min(ahead::KEY_BYTES_MAX / bytes).max(1);
-        let asked: Vec<Vec<Bytes>> = batch.chunks(together).filter(|_| far).map(|rows| keys(rows, free)).collect();
-        for (n, (row, image)) in batch.into_iter().enumerate() {
-            if let Some(keys) = asked.get(n / together).filter(|_| n.is_multiple_of(together)) {
-                ahead::reads(keys.iter().cloned(), &context.txn)?;
-            }
-            let taken = context.txn.with(|txn| {
-                let taken = image.taken(txn, &target.access, None, |index| !free || index > 0)?;
-                if taken.is_none() {
-                    if let Some(claims) = &context.claims {
-                        claims.note(&target.access, &image);
-                    }
-                    image.put(txn, &target.access)?;
-                }
-                Ok::<_, SqlError>(taken)
-            })?;
-            if let Some(taken) = taken {
-                return Err(target.unique_violation(taken.index, &row, &context.settings));
-            }
-            writer.refer(target, &row, None)?;
-        }
+        keys_together::put(&target, batch, &mut self.gaps, &mut writer, |_| Ok(()))?;
         writer.finish()?;
         context.wrote(target.access.table.id, count);
         Ok(count)
@@ -632,35 +608,4 @@ impl BulkInsert {
             .enumerate()
             .all(|(slot, expr)| expr.as_ref().is_some_and(|expr| evaluate::column(expr) == Some(slot)))
     }
-}
-
-/// The span of a batch whose keys ascend.
-fn ascending(batch: &[(Row, RowImage)]) -> Option<Span> {
-    let ((_, first), (_, last)) = (batch.first()?, batch.last()?);
-    let ascends = batch.windows(2).all(|pair| pair[0].1.key < pair[1].1.key);
-    ascends.then(|| first.key.clone()..super::span::successor(&last.key))
-}
-
-/// Whether nothing lies in a span of a table's primary keys, as far as is known; where that has to be asked elsewhere it is asked for all that come behind as well.
-fn find_gap(target: &Target, span: &Span, context: &StatementContext) -> Result<bool, SqlError> {
-    let end = crate::encoding::index_span(target.access.table.primary.id).end;
-    Ok(context.txn.with(|txn| txn.find_gap(span, &end))?)
-}
-
-/// Whether the keys of a batch ascend and nothing lies between the first and the last.
-fn primary_is_free(
-    target: &Target,
-    batch: &[(Row, RowImage)],
-    gaps: &mut bool,
-    context: &StatementContext,
-) -> Result<bool, SqlError> {
-    if batch.is_empty() {
-        return Ok(true);
-    }
-    let Some(span) = ascending(batch) else { return Ok(false) };
-    if *gaps && ahead::is_far(&context.txn) {
-        *gaps = find_gap(target, &span, context)?;
-    }
-    let chunk = context.txn.with(|txn| txn.scan_certified(&ScanRequest { span, reverse: false, limit: 1 }))?;
-    Ok(chunk.rows.is_empty())
 }

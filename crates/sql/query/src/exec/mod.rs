@@ -16,6 +16,7 @@ pub mod gather;
 pub mod index;
 pub mod insert;
 pub mod key_lock;
+mod keys_together;
 pub mod literal_rows;
 pub mod load;
 mod located;

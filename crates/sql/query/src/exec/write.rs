@@ -88,6 +88,32 @@ impl RowImage {
                 return Ok(Some(Taken { index, row_key }));
             }
         }
+        self.taken_in_building(txn, access, own, consider)
+    }
+
+    /// Whether a unique key of this row has a value at the snapshot, of the indexes that `consider` accepts. Where none has the row is to be put
+    /// at this snapshot: its writes are certified from there on, and so the look is. What has one is to be looked at for good.
+    pub(super) fn seems_taken(
+        &self,
+        txn: &mut dyn Transaction,
+        access: &TableAccess,
+        consider: impl Fn(usize) -> bool,
+    ) -> Result<bool, SqlError> {
+        for (_, key) in self.guarded(access).filter(|(index, _)| consider(*index)) {
+            if txn.observe(key)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(self.taken_in_building(txn, access, None, consider)?.is_some())
+    }
+
+    fn taken_in_building(
+        &self,
+        txn: &mut dyn Transaction,
+        access: &TableAccess,
+        own: Option<&Bytes>,
+        consider: impl Fn(usize) -> bool,
+    ) -> Result<Option<Taken>, SqlError> {
         let ordinal = access.indexes.len() + 1;
         match (&access.building, &self.building) {
             (Some(building), Some(entry)) if building.maintained && entry.guarded && consider(ordinal) => {

@@ -113,6 +113,32 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// As [`Writer::put_new`], of a row whose unique keys are locked, if they can be ([`super::together`]). `free`: what snapshot shows that nothing has its primary key.
+    pub(crate) fn put_locked(
+        &mut self,
+        target: &Arc<Target>,
+        row: &[Value],
+        image: RowImage,
+        free: Option<Timestamp>,
+    ) -> Result<(), SqlError> {
+        let left = self.context.txn.with(|txn| {
+            let free = free == Some(txn.snapshot());
+            if image.seems_taken(txn, &target.access, |index| !free || index > 0)? {
+                return Ok(Some(image));
+            }
+            if let Some(claims) = self.context.claims.as_deref() {
+                claims.note(&target.access, &image);
+            }
+            image.put(txn, &target.access)?;
+            Ok::<_, SqlError>(None)
+        })?;
+        match left {
+            // Whoever has it may be about to go.
+            Some(image) => self.put_new(target, row, image),
+            None => self.refer(target, row, None),
+        }
+    }
+
     /// Queues the checks of a written row's references; of an update, those that it changed.
     pub fn refer(
         &mut self,
