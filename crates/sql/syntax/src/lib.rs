@@ -19,7 +19,6 @@ pub mod explain;
 pub mod forms;
 mod grammar;
 pub mod grouping;
-mod in_list;
 mod join_alias;
 mod lexer;
 pub mod lifted;

@@ -17,36 +17,12 @@ pub(super) struct Reader<'a> {
     pub(super) lexed: &'a Lexed<'a>,
     pub(super) at: usize,
     end: usize,
-    /// Where the statement begins. What the library reads says where it stands as if nothing were before.
-    start: Location,
     pub(super) pace: &'a Pace,
-}
-
-/// Where a text begins.
-const FIRST: Location = Location { line: 1, column: 1 };
-
-/// A place of a text as one of its part from `start` on.
-fn within(start: Location, at: Location) -> Location {
-    match at {
-        Location { line: 0, .. } => at,
-        at if at.line == start.line => Location { line: 1, column: (at.column + 1).saturating_sub(start.column) },
-        at => Location { line: (at.line + 1).saturating_sub(start.line), ..at },
-    }
-}
-
-/// The way back.
-fn around(start: Location, at: Location) -> Location {
-    match at {
-        Location { line: 0, .. } => at,
-        Location { line: 1, column } => Location { line: start.line, column: column + start.column - 1 },
-        at => Location { line: at.line + start.line - 1, ..at },
-    }
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(lexed: &'a Lexed<'a>, tokens: Range<usize>, pace: &'a Pace) -> Self {
-        let start = lexed.tokens.get(tokens.start).map_or(FIRST, |token| token.span.start);
-        Reader { lexed, at: tokens.start, end: tokens.end, start, pace }
+        Reader { lexed, at: tokens.start, end: tokens.end, pace }
     }
     pub(super) fn peek(&self) -> Option<&'a Token> {
         self.peek_nth(0)
@@ -300,15 +276,9 @@ impl<'a> Reader<'a> {
 
     fn library_on<T>(
         &self,
-        mut tokens: Vec<TokenWithSpan>,
+        tokens: Vec<TokenWithSpan>,
         read: impl FnOnce(&mut Parser) -> Result<T, ParserError>,
     ) -> Result<(T, usize), SqlError> {
-        if self.start != FIRST {
-            for token in &mut tokens {
-                token.span.start = within(self.start, token.span.start);
-                token.span.end = within(self.start, token.span.end);
-            }
-        }
         let grammar = Grammar::new(tokens.len(), self.pace);
         // How deep the tokens nest is bounded already.
         let mut parser = Parser::new(&grammar).with_recursion_limit(usize::MAX).with_tokens_with_locations(tokens);
@@ -325,7 +295,7 @@ impl<'a> Reader<'a> {
             ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
                 let (words, location) = split_location(&message);
                 let next = parser.peek_token_ref();
-                let location = around(self.start, location.unwrap_or(next.span.start));
+                let location = location.unwrap_or(next.span.start);
                 let mut error =
                     if location.line == 0 { self.error_at(self.end) } else { self.error_at_location(location) };
                 if words.len() < TEXT_BYTES_MAX / 1024 && !words.is_empty() {

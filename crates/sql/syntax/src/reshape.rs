@@ -22,7 +22,7 @@
 //! Each is looked for by its words first, so a statement without them costs one pass over its tokens.
 
 use super::tokens::{ends_a_list, is, is_any, word};
-use super::{element, grouping, in_list, join_alias, whole_row};
+use super::{element, grouping, join_alias, whole_row};
 use crate::identifier::keyword::{self, Category};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
 use sqlparser::keywords::Keyword;
@@ -62,8 +62,6 @@ struct Words {
     star: bool,
     /// One of [`CALLS`].
     call: bool,
-    /// IN
-    listed: bool,
     joins: usize,
 }
 
@@ -84,7 +82,6 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Mark
         }
         let same = |other: &str| word.value.eq_ignore_ascii_case(other);
         match word.value.len() {
-            2 => found.listed |= same("IN"),
             3 => {
                 found.lock |= same("FOR");
                 found.set |= same("SET");
@@ -126,11 +123,6 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Mark
         let empty;
         (tokens, empty) = empty_lists(tokens);
         marked |= empty;
-    }
-    if found.listed {
-        let listed;
-        (tokens, listed) = in_list::mark(tokens);
-        marked |= listed;
     }
     if found.group {
         tokens = grouping::flatten(grouping::mark(tokens));

@@ -1,7 +1,7 @@
 //! Takes off the marks of `reshape`, once there is a tree.
 
 use super::reshape::{CALLS, NOTHING, SYMMETRIC};
-use super::{element, in_list, join_alias, tree};
+use super::{element, join_alias, tree};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OnConflictAction,
@@ -91,7 +91,6 @@ impl VisitorMut for Mend {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        in_list::mend(expr);
         if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
             // The name of a field is one, whatever word it is.
             for access in access_chain {
