@@ -171,3 +171,28 @@ fn under_a_limit_a_merge_reads_no_more_than_is_wanted() {
         assert!(line.contains("(actual rows=10 loops=1)") || line.contains("(actual rows=11 loops=1)"), "{measured}");
     }
 }
+
+/// Where rows begin that meet a condition nobody knows: what is before them is read, and at SERIALIZABLE it counts as read.
+#[test]
+fn under_a_limit_few_rows_are_looked_up() {
+    let mut session = two(20_000);
+    run(&mut session, "CREATE INDEX ON a (k, id)");
+    run(&mut session, "CREATE TABLE few AS SELECT i + 19990 AS id FROM generate_series(1, 10) i");
+    run(&mut session, "ALTER TABLE few ADD PRIMARY KEY (id)");
+    run(&mut session, "CREATE TABLE u AS SELECT i AS id FROM generate_series(1, 20) i");
+    for table in ["few", "u", "a"] {
+        run(&mut session, &format!("ANALYZE {table}"));
+    }
+    let (with, joined) = ("WITH w AS (SELECT 1)", "b ON b.id = a.id");
+    let narrowed = [
+        format!("{with} SELECT a.id, b.x FROM a JOIN {joined} WHERE a.x = 19000 ORDER BY a.id LIMIT 5"),
+        format!("{with} SELECT a.id, b.x FROM a LEFT JOIN {joined} WHERE a.id > 19500 ORDER BY a.id LIMIT 10"),
+        format!("{with} SELECT a.id, b.x FROM few a JOIN {joined} ORDER BY a.id LIMIT 3"),
+        format!(
+            "SELECT u.id, y.x FROM u LEFT JOIN LATERAL (SELECT b.x FROM a LEFT JOIN {joined} WHERE a.k = u.id ORDER BY a.id LIMIT 3) y ON true"
+        ),
+    ];
+    for query in narrowed {
+        assert!(!plan(&mut session, &query).contains("Merge "), "{query}\n{}", plan(&mut session, &query));
+    }
+}

@@ -5,7 +5,9 @@
 //! too: the sort above is spared, and under a LIMIT nothing is read behind the last row that is wanted.
 //!
 //! **When.** By cost, in rows that are looked at, as everywhere ([`super::order`]): reading both sides in order, as far as the LIMIT wants, against a hash join and the sort of what it gives,
-//! and against lookups by key of each left row. Only where statistics know all tables: without them nothing is said of how far there is to read.
+//! and against lookups by key of each left row. Only where statistics know all tables: without them nothing is said of how far there is to read. A LIMIT saves only what is known to be behind
+//! it: where rows begin that meet a condition, or among the keys of a table that is much smaller, nobody knows, so there a side counts as a whole. Nor is a query merged that is asked anew for
+//! each row around it.
 //!
 //! **Invariants.**
 //! 1. The order of the keys' types is one for both sides: integers of any width, else the same type. Floats, `char(n)`, json and rows are not merged.
@@ -29,6 +31,9 @@ const LED_ROWS: f64 = 4.0;
 /// A row that is sorted costs so many that are read.
 const SORTED_ROWS: f64 = 2.0;
 
+/// A table has far more rows than another from so many times on.
+const MANY_TIMES: f64 = 2.0;
+
 /// A key of a join by merge: its place among the join's keys, and whether its highest value comes first.
 pub(super) type MergeKey = (usize, bool);
 
@@ -46,7 +51,7 @@ impl Allowed {
     }
 }
 
-/// A node whose rows are in an order, and the rows that are read for all of them.
+/// A node whose rows are in an order, and the rows that are read for those that are wanted.
 struct Ordered {
     node: Arc<Node>,
     read: f64,
@@ -95,13 +100,16 @@ impl Binder<'_> {
                 constant(limit).unwrap_or(whole) + offset.as_ref().and_then(constant).unwrap_or(0.0)
             }
         };
-        let share = (wanted / whole).min(1.0);
+        if prefix > 0 && allowed.hash {
+            return None;
+        }
+        let share = if is_asked(input) { 1.0 } else { (wanted / whole).min(1.0) };
         let planner = Planner { known: &known, prefix, share, limited: limit.is_some(), free: !allowed.hash };
         let ordered = planner.ordered(input, &order).filter(|ordered| ordered.merges)?;
         if allowed.hash {
             let sorted = whole * if limit.is_some() { 1.0 } else { SORTED_ROWS };
             let hashed = estimate::read(input, &known)? + whole + sorted;
-            if share * (ordered.read + whole) >= hashed {
+            if ordered.read + share * whole >= hashed {
                 return None;
             }
         }
@@ -119,6 +127,16 @@ fn is_joined(node: &Node) -> bool {
         Node::Filter { input, .. } | Node::Project { input, .. } | Node::Cut { input, .. } => is_joined(input),
         Node::Join(join) => may_merge(join),
         _ => false,
+    }
+}
+
+/// Whether conditions leave out some rows of the tables below joins.
+fn is_asked(node: &Node) -> bool {
+    match node {
+        Node::Table(scan) => !scan.asked().is_empty(),
+        Node::Project { input, .. } | Node::Cut { input, .. } => is_asked(input),
+        Node::Join(join) => !join.on.is_empty() || is_asked(&join.left) || is_asked(&join.right),
+        _ => true,
     }
 }
 
@@ -196,7 +214,7 @@ impl Planner<'_> {
         let own = order.iter().map(own).collect::<Option<Vec<_>>>()?;
         let (scan, found) = scan.in_order(&own, self.limited)?;
         let led = if scan.planned.path.index == 0 { 1.0 } else { LED_ROWS };
-        Some(Ordered { node: Arc::new(Node::Table(scan)), read: found * led, merges: false })
+        Some(Ordered { node: Arc::new(Node::Table(scan)), read: found * led * self.share, merges: false })
     }
 
     fn join(&self, join: &Join, order: &[Order]) -> Option<Ordered> {
@@ -230,14 +248,17 @@ impl Planner<'_> {
         };
         let left = self.ordered(&join.left, &side(|key| &key.left)?)?;
         let right = self.ordered(&join.right, &side(|key| &key.right)?)?;
-        if join.lookup.is_some() && !self.free {
-            let lookups = estimate::rows(&join.left, self.known) * ROWS_PER_LOOKUP as f64;
-            if lookups < self.share * right.read {
-                return None;
-            }
+        let of = |node| estimate::rows(node, self.known);
+        let (lefts, rights) = (of(&join.left), of(&join.right));
+        // The keys of a few rows may lie behind all others.
+        let whole = |read: f64, own: f64, others: f64| if others * MANY_TIMES < own { read / self.share } else { read };
+        let read_right = whole(right.read, rights, lefts);
+        let read_left = if join.kind == JoinKind::Inner { whole(left.read, lefts, rights) } else { left.read };
+        if join.lookup.is_some() && !self.free && lefts * (ROWS_PER_LOOKUP as f64) < read_right {
+            return None;
         }
         let merge: Arc<[MergeKey]> = by.iter().map(|(place, key)| (*place, key.descending)).collect();
-        let read = left.read + right.read;
+        let read = read_left + read_right;
         let joined = Join {
             left: left.node,
             right: right.node,

@@ -13,7 +13,7 @@
 //! 2. A NULL in a key has no partner, and says nothing of the order. In a left join its row is given where it comes.
 //! 3. What is kept is in the statement's memory as far as there is room, and in a temporary file beyond. Its rows in a file are read once for each left row of their key.
 //!
-//! **Caveat.** A file for each large key: one key of many rows on both sides is as slow here as anywhere.
+//! **Caveat.** A file for each large key: one key of many rows on both sides is slower here than by hash, which reads them for a block of left rows at a time.
 
 use super::super::explain::place;
 use super::join::{add_nulls, join_of};
