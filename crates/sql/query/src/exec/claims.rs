@@ -3,7 +3,7 @@
 //! Problem: an insert is certified, not locked, so of two that insert one key the second hears of it when it commits, as a
 //! conflict; PostgreSQL lets its insert wait, and answers 23505. Idea: who inserts a key locks it first, and in a block notes it. The
 //! lock makes the other one wait; the note tells, when a commit is refused for a key nevertheless (a lock table was lost), that
-//! it was a duplicate. Decisions 0069 and 0210; of many rows together: [`super::together`].
+//! it was a duplicate. Decisions 0069 and 0210; of many rows together: [`super::keys_together`].
 //!
 //! A key that is taken may be on its way out: who deletes its row, or gives it another key, holds the row. So before a duplicate is told
 //! its row is held, too: as strongly as its key asks for ([`TableAccess::holding`]).

@@ -9,7 +9,7 @@
 //!
 //! **Invariants.**
 //! 1. Nothing is waited for here. A row of which a key could not be had at once is inserted by itself ([`Writer::put_new`]), when those before it are: it waits there.
-//! 2. Where primary keys ascend none is locked beyond a row that must wait: the order in which two statements wait for each other is that of their rows.
+//! 2. Where primary keys ascend, none is locked beyond a row that must wait for its own; beyond one that waits for a key of another index those of its group are (decision 244, Costs).
 //! 3. A look counts only at the snapshot at which it was made ([`Writer::put_locked`]).
 //!
 //! **Caveats.** Beyond [`super::claims::LOCKED_MAX`] keys none is locked: a duplicate beside somebody who writes at that moment is a conflict at the commit. Decision 244.

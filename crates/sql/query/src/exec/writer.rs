@@ -113,7 +113,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// As [`Writer::put_new`], of a row whose unique keys are locked, if they can be ([`super::together`]). `free`: what snapshot shows that nothing has its primary key.
+    /// As [`Writer::put_new`], of a row whose unique keys are locked, if they can be ([`super::keys_together`]). `free`: what snapshot shows that nothing has its primary key.
     pub(crate) fn put_locked(
         &mut self,
         target: &Arc<Target>,
