@@ -350,15 +350,18 @@ BEGIN
 INSERT 0 1
 (in block)
 
+[b] SET lock_timeout = '5ms';
+----
+SET
+
 [b] \copy
 COPY words FROM STDIN
 2	ONE	2
 ----
 (copy in, 3 columns)
-COPY 1
+ERROR 55P03: canceling statement due to lock timeout
+  detail: It is about rows of index "words_lower" of table "words".
 
 [a] COMMIT;
 ----
-ERROR 23505: duplicate key value violates unique constraint "words_lower"
-  detail: Key (lower(word::text))=(one) already exists.
-  constraint: words_lower
+COMMIT

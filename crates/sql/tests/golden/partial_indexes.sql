@@ -342,18 +342,21 @@ BEGIN
 INSERT 0 1
 (in block)
 
+[a] SET lock_timeout = '5ms';
+----
+SET
+
 [a] \copy
 COPY meet FROM STDIN
 6	z	t
 ----
 (copy in, 3 columns)
-COPY 1
+ERROR 55P03: canceling statement due to lock timeout
+  detail: It is about the row (k)=(z) of index "meet_k" of table "meet".
 
 [b] COMMIT;
 ----
-ERROR 23505: duplicate key value violates unique constraint "meet_k"
-  detail: Key (k)=(z) already exists.
-  constraint: meet_k
+COMMIT
 
 # Which queries use them.
 
