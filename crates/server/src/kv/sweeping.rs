@@ -15,10 +15,10 @@ pub(crate) fn aside(sweeper: Sweeper) -> Sweeping {
                 sweeper.run(&tell);
             }
         };
-        match (std::thread::Builder::new().name("read".into()).spawn(run), &held) {
+        match std::thread::Builder::new().name("read".into()).spawn(run) {
             // How it ended was said by what it handed over.
-            (Ok(thread), _) => Ok(Box::new(move || drop(thread.join()))),
-            (Err(_), held) => held.lock().take().map_or_else(|| Ok(Box::new(|| {}) as Box<_>), Err),
+            Ok(thread) => Ok(Box::new(move || drop(thread.join()))),
+            Err(_) => held.lock().take().map_or_else(|| Ok(Box::new(|| {}) as Box<_>), Err),
         }
     })
 }

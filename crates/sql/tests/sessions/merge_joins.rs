@@ -1,23 +1,10 @@
 //! Joins by merge give what nested loops give, and are chosen where they cost less.
 
+use super::runtime_filters::Chance;
 use super::{open, run, session};
 use sql::Session;
 use sql::transaction::memory::MemoryKv;
 use std::fmt::Write as _;
-
-/// Numbers by chance.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-
-    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len() as u64) as usize]
-    }
-}
 
 /// Tables whose keys have different widths, NULLs, and several rows of one value; indexes in both directions.
 fn filled(chance: &mut Chance) -> Session {

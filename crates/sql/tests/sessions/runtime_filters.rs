@@ -22,15 +22,15 @@ fn these<const N: usize>(setup: &[String], filters: [RuntimeFilters; N]) -> [Ses
 }
 
 /// Numbers by chance.
-struct Chance(u64);
+pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 
-    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+    pub(super) fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list[self.below(list.len() as u64) as usize]
     }
 }

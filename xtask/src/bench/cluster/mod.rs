@@ -7,7 +7,7 @@ mod systems;
 
 use super::report::{machine, median, output};
 use super::systems::{Node, build_timeball};
-use super::workload::pgbench_sample;
+use super::workload::{Sample, pgbench_sample};
 use crate::run::{self, root};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -96,9 +96,13 @@ impl Script {
         command.args(["-n", "-M", "prepared", "-T", &seconds.to_string(), "-c", &clients.to_string()]);
         command.args(["-j", &clients.min(2).to_string(), "-f"]).arg(&self.0);
         command.args(["--max-tries", "10", &format!("postgresql://root@127.0.0.1:{port}/bench")]);
-        let sample = pgbench_sample(&run::capture(&mut command, Duration::from_secs(seconds) + PATIENCE)?)?;
-        if sample.failed > 0 { Err(format!("{} transactions failed", sample.failed)) } else { Ok(sample.tps) }
+        rate(&pgbench_sample(&run::capture(&mut command, Duration::from_secs(seconds) + PATIENCE)?)?)
     }
+}
+
+/// What counts of a run: no transaction may fail.
+fn rate(sample: &Sample) -> Result<f64, String> {
+    if sample.failed > 0 { Err(format!("{} transactions failed", sample.failed)) } else { Ok(sample.tps) }
 }
 
 /// Processor time of a process so far, microseconds.

@@ -1,9 +1,9 @@
 //! `cargo x bench cluster --sql`: statements of people's applications on three nodes beside the same on one node with the same cores.
 
 use super::systems::{Timeball, sql};
-use super::{MANY, Options, PATIENCE, Row, page};
+use super::{MANY, Options, PATIENCE, Row, page, rate};
 use crate::bench::systems::{Node, build_timeball};
-use crate::bench::workload::{Sample, json_sample, pgbench_sample};
+use crate::bench::workload::{json_sample, pgbench_sample};
 use crate::run;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,7 +31,7 @@ fn tpcb(port: u16, seconds: u64) -> Result<f64, String> {
     let mut command = Command::new("pgbench");
     command.args(["-n", "-M", "prepared", "-T", &seconds.to_string(), "-c", &MANY.to_string(), "-j", "2"]);
     let sample = pgbench_sample(&run::capture(command.arg(url(port)), Duration::from_secs(seconds) + PATIENCE)?)?;
-    rate("pgbench", &sample)
+    rate(&sample)
 }
 
 fn posts(binary: &Path, url: &str, reads: &str, seconds: u64) -> Result<f64, String> {
@@ -39,11 +39,7 @@ fn posts(binary: &Path, url: &str, reads: &str, seconds: u64) -> Result<f64, Str
     command.args(["bench", "posts-and-likes", "--no-load", "--spread", "--json", "--ramp-up", "1s", "--url", url]);
     command.args(["--workers", WORKERS, "--read-fraction", reads, "--duration", &format!("{seconds}s")]);
     let sample = json_sample(&run::capture(&mut command, Duration::from_secs(seconds) + PATIENCE)?)?;
-    rate("posts-and-likes", &sample)
-}
-
-fn rate(of: &str, sample: &Sample) -> Result<f64, String> {
-    if sample.failed > 0 { Err(format!("{of}: {} transactions failed", sample.failed)) } else { Ok(sample.tps) }
+    rate(&sample)
 }
 
 /// The same tables at either.

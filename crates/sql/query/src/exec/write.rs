@@ -92,7 +92,7 @@ impl RowImage {
     }
 
     /// Whether a unique key of this row has a value at the snapshot, of the indexes that `consider` accepts. Where none has the row is to be put
-    /// at this snapshot: its writes are certified from there on, and so the look is. What has one is to be looked at for good.
+    /// at this snapshot: its writes are certified from there on, and so the look is. What has one is to be looked at for good. (In an index that is being built it is looked at for good here.)
     pub(super) fn seems_taken(
         &self,
         txn: &mut dyn Transaction,

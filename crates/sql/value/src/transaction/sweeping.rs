@@ -101,7 +101,6 @@ impl Iterator for Sweeping {
         };
         if chunk.as_ref().map_or(true, |chunk| chunk.rest.is_none()) {
             self.end();
-            self.0 = State::Ended;
         }
         Some(chunk)
     }
