@@ -74,6 +74,8 @@ pub struct Transaction<E: Engine> {
     answered_by: NodeId,
     id: Option<TxnId>,
     locked: bool,
+    /// Locks that were asked for, or more: it holds no more than these.
+    locks_asked: usize,
     session: Option<u64>,
     /// Which locks were held at each savepoint, and before the one that is being tried where it is given back if it cannot be had.
     lock_marks: Vec<LockMark>,

@@ -318,6 +318,7 @@ impl<E: Engine> Transaction<E> {
             return Poll::Ready(Ok(None));
         };
         let txn = self.id_or_new();
+        self.locks_asked += keys.len();
         let first = keys.first().cloned().unwrap_or_default();
         let request = {
             let keys = keys.clone();

@@ -136,6 +136,7 @@ impl<E: Engine> Transaction<E> {
             answered_by: member.look().me(),
             id: None,
             locked: false,
+            locks_asked: 0,
             session: options.session,
             lock_marks: Vec::new(),
             skip_mark: None,

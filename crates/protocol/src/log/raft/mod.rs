@@ -73,6 +73,7 @@ mod replicas;
 mod sabotage;
 mod sleep;
 mod snapshot;
+mod spare;
 mod status;
 mod store;
 mod support;
