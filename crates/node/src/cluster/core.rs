@@ -215,7 +215,6 @@ impl<E: Engine> Core<E> {
 
     /// Works off what is to be done.
     pub fn run(&mut self, now: &Reading) -> Result<(), StoreError> {
-        self.moved |= self.replicas.is_due(now);
         loop {
             self.open_gate(now);
             if let Some(work) = self.todo.pop_front() {
@@ -233,10 +232,7 @@ impl<E: Engine> Core<E> {
             }
         }
         let told_by_time = now.trusted().is_some();
-        let held_back = self.gate.keys().next().copied();
-        let due_ns = self.replicas.due_ns().map(|due_ns| due_ns.saturating_sub(now.now_ns));
-        let due = due_ns.map(|ns| Timestamp::new(now.interval.earliest().physical_us().saturating_add(ns / 1_000), 0));
-        self.out.timer = held_back.into_iter().chain(due).min().filter(|_| told_by_time);
+        self.out.timer = self.gate.keys().next().copied().filter(|_| told_by_time);
         Ok(())
     }
 

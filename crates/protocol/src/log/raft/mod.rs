@@ -73,7 +73,6 @@ mod replicas;
 mod sabotage;
 mod sleep;
 mod snapshot;
-mod spare;
 mod status;
 mod store;
 mod support;

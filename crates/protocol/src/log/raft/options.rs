@@ -18,10 +18,6 @@ pub const RECORDS_WAITING_MAX: usize = 65_536;
 pub const COMMITTED_BYTES_MAX: u64 = 8 << 20;
 /// Messages that a group's leader sends in a tick for nothing but to tell each follower of a commit, at most.
 pub const COMMITS_TOLD_PER_TICK: u32 = 4;
-/// A follower that the last commit did not wait for is sent appends this seldom, nanoseconds: see `spare`.
-pub const SPARE_EVERY_NS: u64 = 4_000_000;
-/// Bytes of appends that wait for that, of all groups for one store, about: beyond it they leave.
-pub const SPARE_BYTES_MAX: usize = 256 << 10;
 /// Former terms whose unfinished proposals a replica keeps account of.
 pub const LOST_TERMS_MAX: usize = 8;
 /// Members of one group, learners and both halves of a joint configuration together.

@@ -24,10 +24,6 @@ impl Post {
     pub fn after(&mut self, record: RecordNumber, to: StoreId) -> &mut Envelope {
         self.after.entry((record, to)).or_insert_with(|| Envelope::new(self.from, to))
     }
-    /// The stores for which something may leave at once.
-    pub fn stores(&self) -> impl Iterator<Item = StoreId> {
-        self.now.keys().copied()
-    }
     pub fn take_now(&mut self) -> Vec<Envelope> {
         std::mem::take(&mut self.now).into_values().collect()
     }

@@ -80,7 +80,6 @@ impl Replica {
                 continue;
             }
             let Some(to) = self.store_of(message.to) else { continue };
-            let spare = now && !message.entries.is_empty() && self.late.contains(&message.to);
             let letter = self.letter(message);
             let early = match letter.message.msg_type {
                 MessageType::MsgAppendResponse => store.sabotage.ack_before_durable(),
@@ -89,11 +88,6 @@ impl Replica {
                 }
                 _ => false,
             };
-            let letter = match spare {
-                true => store.spare.hold(store.now_ns, to, letter),
-                false => Some(letter),
-            };
-            let Some(letter) = letter else { continue };
             let envelope = if now || early || store.ledger.is_durable(self.record) {
                 store.post.now(to)
             } else {

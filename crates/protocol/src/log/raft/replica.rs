@@ -82,8 +82,6 @@ pub(crate) struct Replica {
     pub conf_record: RecordNumber,
     /// The greatest commit of which this leader has told, or may leave to what it sends anyway.
     pub commit_told: u64,
-    /// The voters whose acknowledgement was not there at this leader's last commit: spares (see `spare`).
-    pub late: Vec<u64>,
     /// Messages for commits alone since the last tick.
     pub told_in_tick: u32,
     /// The last change of the members is known to a majority of them (see `farewell`).
@@ -150,7 +148,6 @@ impl Replica {
             form: None,
             conf_record: RecordNumber(0),
             commit_told: 0,
-            late: Vec::new(),
             told_in_tick: 0,
             conf_known: false,
             leaving: Vec::new(),
@@ -235,20 +232,8 @@ impl Replica {
         let committed = self.committed();
         if self.lead.is_some() && committed > self.commit_told {
             self.commit_told = committed;
-            self.find_late(committed);
             self.told_in_tick += 1;
             self.raw.raft.skip_bcast_commit(self.told_in_tick >= COMMITS_TOLD_PER_TICK);
-        }
-    }
-
-    /// Who was not waited for, where that is plain: while the configuration changes all are sent to at once.
-    fn find_late(&mut self, committed: u64) {
-        self.late.clear();
-        let conf = &self.raw.store().conf;
-        if !conf.is_joint() {
-            let progress = self.raw.raft.prs().iter();
-            let late = progress.filter(|(id, at)| conf.is_voter(**id) && at.matched < committed);
-            self.late.extend(late.map(|(id, _)| *id));
         }
     }
 

@@ -71,7 +71,6 @@ impl Replicas {
         if self.failed {
             return Err(Error::Failed);
         }
-        self.store.now_ns = now.now_ns;
         self.flush();
         let result = self.take(now, input);
         self.hold_elections(now);
@@ -150,10 +149,7 @@ impl Replicas {
         floor: Timestamp,
     ) -> Result<Proposed, Refused> {
         match self.groups.get_mut(&group) {
-            Some(replica) if !self.failed => {
-                self.store.now_ns = now.now_ns;
-                replica.propose(&mut self.store, now, payload, floor)
-            }
+            Some(replica) if !self.failed => replica.propose(&mut self.store, now, payload, floor),
             _ => Err(Refused::NotLeader { hint: None }),
         }
     }
@@ -180,23 +176,11 @@ impl Replicas {
         std::mem::take(&mut self.store.put_off)
     }
 
-    /// Whether something is to be drained that was held back until now: see `spare`.
-    pub fn is_due(&mut self, now: &Reading) -> bool {
-        self.store.now_ns = now.now_ns;
-        self.due_ns().is_some_and(|due_ns| due_ns <= now.now_ns)
-    }
-
-    /// When something will be, monotonic nanoseconds.
-    pub fn due_ns(&self) -> Option<u64> {
-        self.store.spare.due_ns()
-    }
-
     /// Everything that has gathered.
     pub fn drain(&mut self) -> Outputs {
         self.flush();
         snapshot::start(&mut self.store, &mut self.groups);
         let store = &mut self.store;
-        store.send_spare();
         let mut out = std::mem::take(&mut store.out);
         out.records = std::mem::take(&mut store.ledger.out);
         out.messages_now = store.post.take_now();
@@ -276,7 +260,6 @@ impl Replicas {
             replica.stop_leading(&mut self.store);
         }
         self.store.post.clear();
-        self.store.spare.clear();
         self.store.dirty.clear();
         self.store.ledger.out.clear();
     }

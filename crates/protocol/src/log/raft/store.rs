@@ -13,7 +13,6 @@ use super::promise::Promises;
 use super::record;
 use super::sabotage::Sabotage;
 use super::snapshot::Snapshots;
-use super::spare::Spare;
 use clock::HybridClock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,10 +25,6 @@ pub(crate) struct Store {
     pub ledger: Ledger,
     pub promises: Promises,
     pub post: Post,
-    /// Appends for followers that no commit waits for.
-    pub spare: Spare,
-    /// Monotonic nanoseconds of the last input.
-    pub now_ns: u64,
     pub out: Outputs,
     pub chance: Chance,
     pub snapshots: Snapshots,
@@ -63,8 +58,6 @@ impl Store {
             ledger: Ledger::new(last),
             promises: Promises::default(),
             post: Post::new(options.store),
-            spare: Spare::default(),
-            now_ns: 0,
             out: Outputs::default(),
             chance: Chance::new(options.seed),
             snapshots: Snapshots::default(),
@@ -108,19 +101,6 @@ impl Store {
                 if *count == 0 {
                     self.neighbours.remove(store);
                 }
-            }
-        }
-    }
-
-    /// What is held for spares leaves where it is due, or where something else leaves for the same store.
-    pub fn send_spare(&mut self) {
-        let due = self.spare.due(self.now_ns);
-        for to in self.post.stores().chain(due).collect::<BTreeSet<_>>() {
-            let mut letters = self.spare.take(self.now_ns, to);
-            if !letters.is_empty() {
-                let envelope = self.post.now(to);
-                letters.append(&mut envelope.letters);
-                envelope.letters = letters;
             }
         }
     }
