@@ -10,7 +10,7 @@ use super::systems::{Node, build_timeball};
 use super::workload::{Sample, pgbench_sample};
 use crate::run::{self, root};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 use systems::{Etcd, Timeball, sql};
 
@@ -148,7 +148,7 @@ fn table(options: &Options, base: &Path) -> Result<String, String> {
     let cluster = Timeball::start(&binary, base)?;
     load(cluster.node(0).port, "t", false)?;
     load(cluster.node(0).port, "two", true)?;
-    let alone = Node::start(&binary, &base.join("alone"), Stdio::null())?;
+    let alone = Timeball::alone(&binary, &base.join("alone"))?;
     sql(alone.port, "postgres", "CREATE DATABASE bench")?;
     load(alone.port, "t", false)?;
     let row = |name: String, beside, goal| Row { name, beside, goal, ours: Vec::new(), theirs: Vec::new() };

@@ -32,6 +32,9 @@ fn until<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> Resul
     }
 }
 
+/// What each node may use, those of a cluster and the one beside: by default three would share what one has to itself.
+pub const NODE_MEMORY: &str = "2GiB";
+
 /// Nodes of Timeball.
 pub struct Timeball {
     nodes: Vec<Node>,
@@ -47,7 +50,7 @@ impl Timeball {
         let peers: Vec<String> = (0..NODES).map(|_| free()).collect::<Result<_, _>>()?;
         let join = peers.join(",");
         let node = |at: usize| {
-            let flags = ["--join", &join, "--peer-addr", &peers[at], "--memory", "1GiB"].map(str::to_owned);
+            let flags = ["--join", &join, "--peer-addr", &peers[at], "--memory", NODE_MEMORY].map(str::to_owned);
             let log = std::fs::File::create(dir.join(format!("n{}.log", at + 1))).map_err(|e| e.to_string())?;
             Node::start_with(binary, &dir.join(format!("n{}", at + 1)), log.into(), &flags)
         };
@@ -62,6 +65,11 @@ impl Timeball {
         let cluster = Timeball { nodes, binary: binary.to_path_buf(), peer: peers[0].clone() };
         cluster.sql(0, "postgres", "CREATE DATABASE bench")?;
         Ok(cluster)
+    }
+
+    /// One node that is alone, with as much memory as each of a cluster.
+    pub fn alone(binary: &Path, dir: &Path) -> Result<Node, String> {
+        Node::start_with(binary, dir, Stdio::null(), &["--memory", NODE_MEMORY].map(str::to_owned))
     }
 
     /// Runs statements at a node; the rows, unadorned.
