@@ -567,3 +567,53 @@ QUERY PLAN:json
   }
 ]
 EXPLAIN
+
+# A subquery that is run once, and looked into for each row.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM t WHERE length(s) > (SELECT avg(n) FROM u WHERE u.n = t.k);
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM t WHERE id = 1 OR EXISTS (SELECT FROM u WHERE length(u.t::text) = t.k AND u.id > t.id);
+EXPLAIN (COSTS OFF) SELECT id FROM t WHERE id = 1 OR EXISTS (SELECT FROM u WHERE length(u.t::text) = t.k AND u.id > t.id);
+----
+QUERY PLAN:text
+Seq Scan on t (actual rows=69 loops=1)
+  Filter: ((length(t.s))::numeric > (SubPlan 1))
+  Rows Removed by Filter: 131
+  SubPlan 1
+    ->  Aggregate (actual rows=1 loops=10)
+          ->  Index Scan using u_n on u (actual rows=10 loops=10)
+                Index Cond: (n = t.k)
+Rows: 69
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+QUERY PLAN:text
+Seq Scan on t (actual rows=20 loops=1)
+  Filter: ((t.id = 1) OR EXISTS(SubPlan 1))
+  Rows Removed by Filter: 180
+  SubPlan 1
+    ->  Hash
+          Hash Cond: (t.k = length((u.t)::text))
+          Join Filter: (u.id > t.id)
+          ->  Seq Scan on u (actual rows=100 loops=1)
+Rows: 20
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait hidden by replication: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+QUERY PLAN:text
+Seq Scan on t
+  Filter: ((t.id = 1) OR EXISTS(SubPlan 1))
+  SubPlan 1
+    ->  Hash
+          Hash Cond: (t.k = length((u.t)::text))
+          Join Filter: (u.id > t.id)
+          ->  Seq Scan on u
+EXPLAIN

@@ -5,6 +5,7 @@
 use super::aggregate::AggregateCall;
 use super::estimate::Estimates;
 use super::node::{CteScan, Join, JoinKey, JoinKind, Node, SetKind, SortKey};
+use super::probe::Looked;
 use super::scalar::{Scalar, Step};
 use super::scan::TableScan;
 use super::window::WindowCall;
@@ -98,12 +99,31 @@ impl<'n> Tree<'n> {
         expression(&scalar.expr, &columns)
     }
 
+    /// A subquery that is run once for all rows, which look into what it gave.
+    fn looked(&mut self, table: &Looked<'n>, around: &[String]) -> Operator {
+        let (below, columns) = self.describe(table.node, around);
+        let tie = |(outer, inner): &(&Expr, &Expr)| {
+            format!("({} = {})", expression(outer, around), expression(inner, &columns))
+        };
+        let ties = all_of(table.ties.iter().map(tie).collect());
+        let mut under = Vec::new();
+        let rest = all_of(self.scalars(table.rest, &columns, &mut under));
+        let rows = below.rows;
+        let mut operator = Operator::over("Hash", "Hash", rows, below);
+        operator = operator.condition("Hash Cond", ties).condition("Join Filter", rest);
+        operator.inputs.append(&mut under);
+        operator
+    }
+
     fn step(&mut self, step: &'n Step, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
         let name = step.plan().map(|plan| {
             self.subplans += 1;
             let name = format!("SubPlan {}", self.subplans);
             let around = &columns[..plan.prefix.min(columns.len())];
-            let (operator, _) = self.describe(&plan.node, around);
+            let operator = match plan.probe.as_ref().and_then(|probe| probe.looked()) {
+                Some(table) => self.looked(&table, around),
+                None => self.describe(&plan.node, around).0,
+            };
             under.push((Role::SubPlan(name.clone()), operator));
             name
         });

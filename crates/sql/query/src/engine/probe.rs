@@ -254,7 +254,27 @@ fn tie(expr: &Expr, prefix: usize) -> Option<Tie> {
     Some(Tie { outer: outer.as_ref().clone(), inner_ty: inner.ty(), inner: inner.as_ref().clone(), kind })
 }
 
+/// A table as EXPLAIN shows it.
+pub(super) struct Looked<'p> {
+    /// What it is made of, behind the row's slots.
+    pub node: &'p Arc<Node>,
+    /// What a row looks for, each over the row and over a row of the node.
+    pub ties: Vec<(&'p Expr, &'p Expr)>,
+    /// What is asked of what it finds, over a row of the node.
+    pub rest: &'p [Scalar],
+}
+
 impl Probe {
+    /// The table, where it is what answers; `None` where an index may.
+    pub(super) fn looked(&self) -> Option<Looked<'_>> {
+        let rest: &[Scalar] = match &self.answer {
+            Answer::Exists { rest } | Answer::One { rest, .. } => rest,
+            Answer::Group { .. } => &[],
+        };
+        let ties = self.ties.iter().map(|tie| (&tie.outer, &tie.inner)).collect();
+        (!self.by_key).then_some(Looked { node: &self.node, ties, rest })
+    }
+
     /// With what is known of its tables.
     pub(super) fn with(mut self, known: Known<'_>) -> Arc<Probe> {
         self.reads = estimate::read(&self.node, known).map(|rows| rows as u64);
