@@ -212,7 +212,7 @@ impl Session {
         let mut context = self.statement_context(Vec::new())?;
         // Its rows are gone: it is not repeated, whatever it is of its transaction.
         if let (Some(context), Some(active)) = (Arc::get_mut(&mut context), self.active.as_mut()) {
-            context.claims = Some(active.claims.get_or_insert_default().clone());
+            context.claims = Some(active.claims_of(self.db.options.locked_keys_max).clone());
         }
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
