@@ -36,6 +36,8 @@ cargo x <command>
                          --warehouses N (1)  --threads N (8)  --seconds N (60)  --fresh  --binary PATH  --write
   bench cluster [opts]   three nodes beside etcd
                          --sql          instead: pgbench and posts-and-likes on three nodes beside one
+                         --bulk         instead: very many rows on three nodes, one of which stops, is slow, is killed
+                         --rows N (10000000)  --memory SIZE (4GiB)  of --bulk
   bench store [opts]     whether the store stays fast when rows are updated, deleted and many, beside PostgreSQL; goes on
                          where it was ended, and measures what a new commit may have changed
                          --only CASE    sysbench, hot, queue, pgbench, bulk; may be given several times

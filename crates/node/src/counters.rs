@@ -65,6 +65,8 @@ counters! {
     commit_wait_nanos,
     /// What of the wait for rule 1 replication took anyway, together, nanoseconds.
     commit_wait_hidden_nanos,
+    /// Requests that came to the lock table of a node of a cluster: each for one key, or for many of one range together.
+    lock_requests,
     /// Row locks that had to queue.
     lock_waits,
     /// How long row locks were waited for together, nanoseconds; in a cluster with the way to who leads.

@@ -58,6 +58,8 @@ pub struct DatabaseOptions {
     pub withdraws_first: bool,
     /// What a COPY holds as writes of its transaction before it looks whether it can be loaded, bytes; `None`: by the memory of the node. For tests.
     pub held_bytes_max: Option<usize>,
+    /// Unique keys that one transaction locks at most, as it inserts them. For tests.
+    pub locked_keys_max: usize,
     /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
     pub sessions_max: Option<usize>,
     /// Names of the settings among these that somebody has said where the node was started: `source` of `pg_settings` tells. The rest is what the node
@@ -84,6 +86,7 @@ impl Default for DatabaseOptions {
             keeps_seen: true,
             withdraws_first: true,
             held_bytes_max: None,
+            locked_keys_max: crate::exec::claims::LOCKED_MAX,
             sessions_max: None,
             said: Vec::new(),
         }

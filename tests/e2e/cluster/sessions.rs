@@ -2,6 +2,8 @@
 
 use super::nodes::Nodes;
 use crate::node::{Scratch, repeat_with, state, until};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn sessions_are_seen_and_ended_from_another_node() {
@@ -44,4 +46,39 @@ fn sessions_are_seen_and_ended_from_another_node() {
         .unwrap()
         .get(0);
     assert!(error.contains("cannot be reached"), "{error}");
+}
+
+/// How far a COPY is is seen at each node. Who does not answer is named, and hides nothing of the others.
+#[test]
+fn how_far_a_copy_is_is_seen_from_another_node() {
+    repeat_with("cluster::sessions::how_far_a_copy_is_is_seen_from_another_node");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 3);
+    let mut first = nodes.at(0).connect();
+    first.batch_execute("CREATE TABLE loaded (id int PRIMARY KEY)").unwrap();
+    let pid: i32 = first.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
+    let warnings = Arc::new(Mutex::new(Vec::<String>::new()));
+    let told = warnings.clone();
+    let mut config: postgres::Config = nodes.at(1).url().parse().unwrap();
+    config.notice_callback(move |notice| told.lock().unwrap().push(notice.message().to_owned()));
+    let mut second = config.connect(postgres::NoTls).unwrap();
+    let mut seen = || {
+        let query = "SELECT relid::regclass::text, command, tuples_processed FROM pg_stat_progress_copy WHERE pid = $1";
+        let row = second.query_opt(query, &[&pid]).unwrap();
+        row.map(|row| (row.get::<_, String>(0), row.get::<_, String>(1), row.get::<_, i64>(2)))
+    };
+    assert_eq!(seen(), None);
+    let mut copy = first.copy_in("COPY loaded FROM STDIN").unwrap();
+    (0..3000).for_each(|id| writeln!(copy, "{id}").unwrap());
+    copy.flush().unwrap();
+    // Whole groups of rows are taken.
+    let expected = ("loaded".to_owned(), "COPY FROM".to_owned(), 2048);
+    until("it is seen", || seen().filter(|seen| *seen == expected));
+    assert_eq!(*warnings.lock().unwrap(), [] as [String; 0]);
+    nodes.kill(2);
+    assert_eq!(seen(), Some(expected));
+    let warned = std::mem::take(&mut *warnings.lock().unwrap());
+    assert!(warned.len() == 1 && warned[0].starts_with("node 3 does not say what its sessions do"), "{warned:?}");
+    assert_eq!(copy.finish().unwrap(), 3000);
+    assert_eq!(seen(), None);
 }

@@ -362,6 +362,7 @@ impl<E: Engine> Core<E> {
                     return Ok(Looked::Answer(Answer::TryLater));
                 }
                 let mut wakeups = Vec::new();
+                self.counters.lock_requests.one();
                 let reply = self.locks.request(*txn, key, *mode, *wait, &mut wakeups);
                 self.woken(&wakeups);
                 if let Some(owner) = self.lock_owners.get_mut(txn) {

@@ -79,6 +79,7 @@ pub struct Transaction<E: Engine> {
     session: Option<u64>,
     /// Which locks were held at each savepoint, and before the one that is being tried where it is given back if it cannot be had.
     lock_marks: Vec<LockMark>,
+    noted_mark: LockMark,
     skip_mark: Option<LockMark>,
     /// The call that an operation waits for.
     call: Option<u64>,

@@ -175,6 +175,18 @@ impl<E: Engine> Transaction<E> {
         }
     }
 
+    /// Notes which locks it holds: see [`Transaction::release_noted`].
+    pub fn note_locks(&mut self) {
+        self.noted_mark = self.id.filter(|_| self.locked).map_or(0, |id| self.node.locks.mark(id));
+    }
+
+    /// As [`Transaction::release_since`], of what was taken since [`Transaction::note_locks`] was called last.
+    pub fn release_noted(&mut self) {
+        if let Some(id) = self.id {
+            self.node.locks.release_since(id, self.noted_mark);
+        }
+    }
+
     /// Stops waiting for a lock: its caller's patience ended. Locks held stay.
     pub fn stop_waiting(&mut self) {
         self.skip_mark = None;

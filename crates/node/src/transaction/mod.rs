@@ -96,6 +96,8 @@ pub struct Transaction<E: Engine> {
     session: Option<u64>,
     /// How many locks were held at each savepoint.
     lock_marks: Vec<usize>,
+    /// Which were held when they were noted.
+    noted_mark: usize,
     /// How many locks were held before the one that is being tried, where it is given back if it cannot be had.
     skip_mark: Option<usize>,
     /// The lock that is being taken was waited for.
@@ -146,6 +148,7 @@ impl<E: Engine> Transaction<E> {
             locked: false,
             session: options.session,
             lock_marks: Vec::new(),
+            noted_mark: 0,
             skip_mark: None,
             queued: false,
             granted: 0,

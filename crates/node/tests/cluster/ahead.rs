@@ -4,7 +4,7 @@ use super::client::{Txn, pairs, set, value};
 use super::world::{Env, Prepare, World, founding, key, poll_fn};
 use bytes::Bytes;
 use node::cluster::{SpanAhead, VERSION_MIN};
-use node::{BeginOptions, Consistency, LockMode, RangeId, TxnError, Uncertainty};
+use node::{BeginOptions, Consistency, LockMode, RangeId, TxnError, Uncertainty, WhenLocked};
 use std::task::Waker;
 
 const KEYS: usize = 20;
@@ -162,6 +162,129 @@ fn no_lock_is_taken_behind_one_that_is_waited_for() {
     // Until word of it has left with a tick, and come.
     world.run(200_000);
     assert_eq!(free(&mut world, "k11"), Ok(true), "they are given back with all others");
+}
+
+/// Who does not want to wait asks for all together as well; the first that somebody has he hears of by itself.
+#[test]
+fn locks_without_waiting_are_asked_for_together() {
+    let (mut world, far) = world(node::cluster::VERSION_MAX);
+    let held = world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        assert!(txn.lock("k05").await.unwrap());
+        txn
+    });
+    let (told, sent) = world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        let names = ["k00", "k01", "k05", "k06", "k07"];
+        lock_ahead(&mut txn, &names);
+        let sent = env.member.counters().requests_sent.get();
+        let mut told = Vec::new();
+        for name in names {
+            told.push(txn.try_lock(name).await);
+        }
+        (told, env.member.counters().requests_sent.get() - sent)
+    });
+    assert_eq!(told, [Ok(true), Ok(true), Err(TxnError::LockNotAvailable), Ok(true), Ok(true)]);
+    assert_eq!(sent, 4, "those before it, it and those behind it (which are not had), it alone, those behind it");
+    drop(held);
+}
+
+/// Keys of one index.
+fn rows(count: usize) -> Vec<Bytes> {
+    (0..count).map(|n| key(&format!("rows{n:03}"))).collect()
+}
+
+fn lock_all(txn: &mut Txn, keys: &[Bytes]) -> usize {
+    let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+    txn.txn.lock_all(&keys, LockMode::NoKeyUpdate).unwrap()
+}
+
+/// One range, and who leads it.
+fn led() -> (World, u32) {
+    let mut world = World::of_version(node::cluster::VERSION_MAX, 1, 3, founding(&[""], &[1, 2, 3]), |_| {});
+    let leads = world.await_leader(1);
+    (world, leads)
+}
+
+/// Where they are led many keys cost few requests, and no message: one by one it was a request for each.
+#[test]
+fn many_keys_are_locked_at_once_where_they_are_led() {
+    let (mut world, leads) = led();
+    let (locked, requests, sent) = world.ask(leads, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        let counted =
+            |env: &Env| (env.member.counters().lock_requests.get(), env.member.counters().requests_sent.get());
+        let before = counted(&env);
+        let locked = lock_all(&mut txn, &rows(600));
+        let after = counted(&env);
+        (locked, after.0 - before.0, after.1 - before.1)
+    });
+    assert_eq!((locked, requests, sent), (600, 3, 0), "256 at a time");
+}
+
+/// What is locked so is what would be one by one: up to the first that somebody has or has written since, and nothing behind it.
+#[test]
+fn many_keys_are_locked_up_to_the_first_that_is_met() {
+    let (mut world, leads) = led();
+    let free = |world: &mut World, name: &'static str| {
+        world.ask(leads, async move |env| Txn::begin(&env).unwrap().try_lock(name).await)
+    };
+    let held = world.ask(leads, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        assert!(txn.lock("rows005").await.unwrap());
+        txn
+    });
+    let mut begun = world.ask(leads, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        assert!(txn.lock("kept").await.unwrap());
+        txn.txn.note_locks();
+        assert_eq!(lock_all(&mut txn, &rows(20)), 5);
+        txn
+    });
+    assert_eq!(free(&mut world, "rows004"), Err(TxnError::LockNotAvailable));
+    assert_eq!(free(&mut world, "rows007"), Ok(true));
+    // And those go back that were taken since they were noted.
+    begun.txn.release_noted();
+    world.run(50_000);
+    assert_eq!(free(&mut world, "rows004"), Ok(true));
+    assert_eq!(free(&mut world, "kept"), Err(TxnError::LockNotAvailable));
+    drop(held);
+    world.run(50_000);
+    world.ask(leads, async |env| set(env, pairs(&[("rows003", "newer")])).await);
+    begun.env = world.env(leads);
+    let (locked, moved) = world.ask(leads, async move |_| {
+        let before = begun.txn.snapshot();
+        let locked = lock_all(&mut begun, &rows(20));
+        assert!(begun.lock("rows003").await.unwrap());
+        (locked, begun.txn.snapshot() > before)
+    });
+    assert_eq!((locked, moved), (3, true));
+}
+
+/// What is led elsewhere is had so when it was asked for ahead.
+#[test]
+fn many_keys_that_are_led_elsewhere_count_when_they_are_there() {
+    let (mut world, leads) = led();
+    let far = (1..=3).find(|node| *node != leads).expect("another");
+    world.ask(far, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        assert_eq!(lock_all(&mut txn, &rows(20)), 0);
+        txn.txn.lock_ahead(&rows(20), LockMode::NoKeyUpdate);
+        let sent = env.member.counters().requests_sent.get();
+        assert!(
+            poll_fn(|cx| txn.txn.lock(&env.now(), b"rows000", LockMode::NoKeyUpdate, WhenLocked::Skip, cx.waker()))
+                .await
+                .unwrap()
+        );
+        assert_eq!(lock_all(&mut txn, &rows(20)), 20);
+        assert_eq!(lock_all(&mut txn, &rows(21)[1..]), 19);
+        assert_eq!(env.member.counters().requests_sent.get() - sent, 1);
+        txn.txn.note_locks();
+        txn.txn.lock_ahead(&[key("rows030"), key("rows031")], LockMode::NoKeyUpdate);
+        assert!(txn.lock("rows030").await.is_ok());
+        txn.txn.release_noted();
+        assert_eq!(lock_all(&mut txn, &rows(20)), 0, "nothing is known of them any more");
+    });
 }
 
 /// What several tables have for one statement is said one after the other, and locked when its turn comes.

@@ -227,6 +227,19 @@ fn a_copy_of_rows_pays_for_its_locks_alone() {
     assert!(among <= parts + 20, "{parts}, {among}");
 }
 
+/// Who leads the table himself asks for its locks together, too: some hundred keys at a time, and not each.
+#[test]
+fn a_copy_at_the_leader_asks_for_its_locks_together() {
+    let (_, mut near) = super::far_and_leader();
+    let requests = |near: &Far| near.world.member(near.node).counters().lock_requests.get();
+    let data: String = (1000..9192).map(|id| format!("{id}\t1\n")).collect();
+    let before = requests(&near);
+    assert_eq!(near.copy("COPY t FROM STDIN", &data).tag, "COPY 8192");
+    let asked = requests(&near) - before;
+    // 256 at a time, and those of the catalog.
+    assert!((32..64).contains(&asked), "{asked} requests for the locks of 8192 rows");
+}
+
 /// Round trips of a COPY, tenths, of rows in no order; `bare`: the first one has no key in the second index.
 fn copied_in_no_order(bare: bool) -> u64 {
     const ROWS: usize = 2_000;

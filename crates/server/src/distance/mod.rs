@@ -273,7 +273,21 @@ const WORK: &[(&str, Work)] = &[
         let done = far.run(&format!("INSERT INTO copied SELECT n, 'value ' || n FROM {series} n"));
         assert_eq!(done.tag, "INSERT 0 10000");
     }),
+    ("the same, ON CONFLICT DO NOTHING", |far, n| {
+        assert_eq!(far.run(&copied_or_nothing(n + 20)).tag, "INSERT 0 10000");
+    }),
+    ("BEGIN, the same, COMMIT", |far, n| {
+        far.run("BEGIN");
+        assert_eq!(far.run(&copied_or_nothing(n + 30)).tag, "INSERT 0 10000");
+        far.run("COMMIT");
+    }),
 ];
+
+fn copied_or_nothing(turn: usize) -> String {
+    let first = turn * COPIED_ROWS;
+    let series = format!("generate_series({first}, {})", first + COPIED_ROWS - 1);
+    format!("INSERT INTO copied SELECT n, 'value ' || n FROM {series} n ON CONFLICT DO NOTHING")
+}
 
 /// The costs of all work, the second time that it is done.
 fn costs(apart: bool) -> Vec<Cost> {

@@ -67,7 +67,7 @@ pub(crate) trait Operations: Send {
     fn scan_ahead(&mut self, now: &Reading, spans: &[SpanAhead], waker: &Waker) -> Result<bool, TxnError>;
     fn find_gap(&mut self, now: &Reading, span: &Span, end: &Bytes, waker: &Waker) -> Op<bool>;
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode);
-    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> usize;
+    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> Result<usize, TxnError>;
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
     fn delete_all(&mut self, keys: &[&[u8]]) -> Result<(), TxnError>;
@@ -79,6 +79,8 @@ pub(crate) trait Operations: Send {
     fn savepoint(&mut self) -> u32;
     fn rollback_to(&mut self, savepoint: u32);
     fn release_since(&mut self, savepoint: u32);
+    fn note_locks(&mut self);
+    fn release_noted(&mut self);
     /// Ends a transaction that has written nothing, where that takes neither time nor another node.
     fn commit_reads(&mut self) -> Option<Timestamp>;
     fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp>;
@@ -243,6 +245,12 @@ macro_rules! forward {
             fn release_since(&mut self, savepoint: u32) {
                 self.release_since(savepoint);
             }
+            fn note_locks(&mut self) {
+                self.note_locks();
+            }
+            fn release_noted(&mut self) {
+                self.release_noted();
+            }
             fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp> {
                 self.commit(now, waker)
             }
@@ -313,8 +321,8 @@ forward!(Alone {
         Poll::Ready(Ok(false))
     }
     fn lock_ahead(&mut self, _: &[Bytes], _: LockMode) {}
-    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> usize {
-        self.lock_all(keys, mode)
+    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> Result<usize, TxnError> {
+        Ok(self.lock_all(keys, mode))
     }
     // Alone nothing is uncertain.
     fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
@@ -393,9 +401,8 @@ forward!(Member {
     fn lock_ahead(&mut self, keys: &[Bytes], mode: LockMode) {
         self.lock_ahead(keys, mode);
     }
-    // Who leads them is asked ahead.
-    fn lock_all(&mut self, _: &[&[u8]], _: LockMode) -> usize {
-        0
+    fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> Result<usize, TxnError> {
+        self.lock_all(keys, mode)
     }
     fn repeat_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
         self.repeat_statement(now)

@@ -372,7 +372,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         if self.txn.locks_full() {
             return Ok(keys.len());
         }
-        Ok(self.txn.lock_all(keys, convert::lock_mode(mode)))
+        self.txn.lock_all(keys, convert::lock_mode(mode)).map_err(convert::error)
     }
     fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
         if self.txn.locks_full() {
@@ -454,6 +454,12 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     }
     fn release_since(&mut self, savepoint: u32) {
         self.txn.release_since(savepoint);
+    }
+    fn note_locks(&mut self) {
+        self.txn.note_locks();
+    }
+    fn release_noted(&mut self) {
+        self.txn.release_noted();
     }
     fn has_writes(&self) -> bool {
         self.txn.has_writes()

@@ -15,7 +15,7 @@ use sql_catalog as catalog;
 use sql_expr as expr;
 use sql_statement::sessions::Backend;
 use sql_statement::{
-    advisory, contention, internal, progress, sequence, sessions, statement, statistics, temporary, waits,
+    advisory, busy, contention, internal, sequence, sessions, statement, statistics, temporary, waits,
 };
 use sql_syntax as syntax;
 use sql_value::{

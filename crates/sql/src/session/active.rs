@@ -11,7 +11,7 @@ use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait, change, key};
 use crate::context::{ShownModes, Statement, StatementContext};
 use crate::ddl::Barrier;
-use crate::exec::claims::Claims;
+use crate::exec::claims::{Claims, Counted};
 use crate::exec::deferred::Modes;
 use crate::filled::Filled;
 use crate::plan::Plan;
@@ -88,8 +88,8 @@ pub(super) struct Savepoint {
     pub(super) constraints: (Modes, usize),
     /// What the transaction had changed of the catalog.
     pub(super) own: Arc<Overlay>,
-    /// How many unique keys were inserted.
-    pub(super) claims: usize,
+    /// How many unique keys were inserted, and locked.
+    pub(super) claims: Counted,
     /// How much was barred.
     pub(super) barred: usize,
     /// Whether nothing may be written: all that can be said within a subtransaction of how it runs, and it ends with it.
@@ -105,6 +105,11 @@ impl Active {
         let relying = Relying::new(view.clone(), self.txn.clone(), looked_at, self.noted.clone());
         self.catalog = Arc::new(relying.unreached(self.unreached));
         (self.view, self.looked_at) = (view, looked_at);
+    }
+
+    /// The unique keys of its statements in a block, which locks so many at most.
+    pub(super) fn claims_of(&mut self, max: usize) -> &Arc<Claims> {
+        self.claims.get_or_insert_with(|| Arc::new(Claims::new(max)))
     }
 
     /// Relies on what a plan has looked up: where a statement is to write by it, that must be so at the commit.
@@ -433,7 +438,10 @@ impl Session {
         active.untouched = false;
         // The statements of a text or a pipeline are one transaction: each but the first keeps what those before it have read.
         let lone = self.commits && !in_block && active.statements == 0 && active.savepoints.is_empty();
-        let claims = if lone { &self.lone_claims } else { active.claims.get_or_insert_default() }.clone();
+        let claims = match lone {
+            true => self.lone_claims.clone(),
+            false => active.claims_of(self.db.options.locked_keys_max).clone(),
+        };
         if lone {
             claims.begin();
         }

@@ -266,7 +266,7 @@ impl Session {
     }
 
     /// What blocks have barred of what a statement is to write by; not what the transaction has barred itself, nor what its statements have written by before (`mark`).
-    fn barred_for(&self, tokens: &[Bytes], mark: usize) -> Vec<(Bytes, u64)> {
+    pub(super) fn barred_for(&self, tokens: &[Bytes], mark: usize) -> Vec<(Bytes, u64)> {
         let mut barred = self.db.sessions.endings.barred(tokens, || self.db.kv.monotonic_us());
         if barred.is_empty() {
             return barred;

@@ -214,8 +214,11 @@ impl Session {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "no transaction"));
         };
         let mark = active.txn.with(|t| t.savepoint());
-        let (fresh, claims, own) =
-            (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());
+        let (fresh, claims, own) = (
+            active.fresh.len(),
+            active.claims.as_ref().map(|claims| claims.counted()).unwrap_or_default(),
+            active.own.clone(),
+        );
         let barred = active.barred();
         let (name, read_only) = (name.into(), self.modes.read_only);
         let savepoint =
@@ -292,7 +295,7 @@ impl Session {
         let back: Vec<_> = active.fresh.drain(savepoint.fresh..).collect();
         back.into_iter().for_each(|table| self.backend.filled.wrote(table));
         if let Some(claims) = &active.claims {
-            claims.truncate(savepoint.claims);
+            claims.back_to(savepoint.claims);
         }
         self.backend.release_transaction_locks(savepoint.advisory);
         let own = savepoint.own.clone();

@@ -200,19 +200,11 @@ impl Session {
         if self.db.sessions.endings.any() && !table.gated {
             self.wait_for_changes(&self.backend.relied.behind(mark), mark)?;
         }
-        if let Some(active) = self.active.as_ref() {
-            active.catalog.hold(&table)?;
-        }
-        if self.db.sessions.endings.any() {
-            let tokens = self.backend.relied.behind(mark);
-            if self.wait_at_barriers(&tokens, mark, true)? && !table.gated {
-                self.wait_for_changes(&tokens, mark)?;
-            }
-        }
+        self.hold_for_copy(&table, mark)?;
         let mut context = self.statement_context(Vec::new())?;
         // Its rows are gone: it is not repeated, whatever it is of its transaction.
         if let (Some(context), Some(active)) = (Arc::get_mut(&mut context), self.active.as_mut()) {
-            context.claims = Some(active.claims.get_or_insert_default().clone());
+            context.claims = Some(active.claims_of(self.db.options.locked_keys_max).clone());
         }
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
@@ -241,6 +233,30 @@ impl Session {
         }));
         out.copy_in(ids.len(), binary);
         Ok(Outcome::CopyIn)
+    }
+
+    /// Holds the table's version where it is held, and waits for blocks that have barred what is to be written. Whoever waits there has the gate for nobody else: that block may come to it.
+    fn hold_for_copy(&mut self, table: &Table, mark: usize) -> Result<(), SqlError> {
+        let Some(active) = self.active.as_ref() else { return Ok(()) };
+        let free = self.db.sessions.endings.any().then(|| active.txn.with(|t| t.savepoint()));
+        active.catalog.hold(table)?;
+        if !self.db.sessions.endings.any() {
+            return Ok(());
+        }
+        let tokens = self.backend.relied.behind(mark);
+        let gives_back = free.filter(|_| !self.barred_for(&tokens, mark).is_empty());
+        if let Some(free) = gives_back {
+            active.txn.with(|t| t.release_since(free));
+        }
+        if self.wait_at_barriers(&tokens, mark, true)? {
+            if gives_back.is_some() {
+                active.catalog.hold(table)?;
+            }
+            if !table.gated {
+                self.wait_for_changes(&tokens, mark)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a COPY FROM STDIN is under way.

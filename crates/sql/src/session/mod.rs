@@ -251,6 +251,7 @@ impl Session {
         let deadline = patience.deadline.clone();
         let limits = Purse::new(Limits::new(patience.clone(), db.kv.clone()));
         let planning_memory = db.budget(settings.query_memory_bytes);
+        let lone_claims = Arc::new(Claims::lone(db.options.locked_keys_max));
         let sequences = Arc::new(SessionSequences::new(db.kv.clone(), db.numbers.clone(), patience));
         let entrance = Entrance {
             pid: startup.backend_pid,
@@ -292,7 +293,7 @@ impl Session {
             met_barrier: Cell::new(false),
             ending: None,
             commits: false,
-            lone_claims: Arc::new(Claims::lone()),
+            lone_claims,
             too_old: false,
             active: None,
             carried: None,

@@ -1,5 +1,6 @@
 //! What the SQL layers of a cluster's nodes answer each other: who is there, who waits for whom; and to end what one of them does.
 
+use crate::busy;
 use crate::contention::{leases, lines};
 use crate::peers::{ANSWER_BYTES_MAX, Row, TOLD_QUERY_CHARS_MAX, is_full, rows_of, written};
 use crate::sessions::{Backend, Sessions};
@@ -43,6 +44,7 @@ pub fn answer(sessions: &Sessions, kv: &dyn Kv, question: &str) -> Option<String
         }
         "locks" => Some(written(&lines::locks_asked(kv, &mut words, &is_full)?)),
         "transactions" => Some(written(&lines::transactions_asked(sessions, kv, &mut words, &is_full)?)),
+        "progress" => Some(written(&busy::asked(sessions, &mut words)?)),
         "leases" => Some(written(&leases::asked(kv, &mut words, &is_full)?)),
         "cancel" => {
             let found = sessions.find(pid(&mut words)?);

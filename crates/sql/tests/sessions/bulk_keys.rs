@@ -5,12 +5,15 @@
 use super::waits::{KEY_WAITS, until};
 use super::{Rows, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
-use sql::{Database, Session};
+use sql::{Database, DatabaseOptions, Session};
 use std::sync::Arc;
 use std::thread;
 
 const ROWS: usize = 8000;
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+/// How many keys transactions have locked, each that has any.
+const LOCKED: &str = "SELECT locked_keys FROM timeball_internal.transactions WHERE locked_keys > 0";
 
 /// How many rows are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,6 +105,96 @@ fn many_rows_wait_for_one_who_has_written_a_key() {
                 assert_eq!(found, [all.to_string()], "{told}");
             }
         }
+    }
+}
+
+/// Whoever has what a row of a group waits for (its key, or the row that has its key) goes on to write the key of a row behind it: nobody has that yet, as in PostgreSQL. It was a deadlock: all keys of the
+/// group were locked.
+#[test]
+fn who_is_waited_for_writes_what_comes_behind_the_row_that_waits() {
+    // Two rows of one group: the one that waits, and the first key behind it, in the order in which they come.
+    let waits = |how| if how == How::CopyBackwards { (6998, 6997) } else { (6997, 6998) };
+    let mut turn = 0;
+    for (how, begin) in
+        ALL.into_iter().flat_map(|how| [BEGIN, "BEGIN ISOLATION LEVEL SERIALIZABLE"].map(|it| (how, it)))
+    {
+        let (row, behind) = waits(how);
+        let firsts = [
+            ("SELECT 1".into(), format!("INSERT INTO p VALUES (30000, 'k{row}')"), "23505", "00000"),
+            ("SELECT 1".into(), format!("INSERT INTO p VALUES ({row}, 'x')"), "23505", "00000"),
+            (
+                format!("INSERT INTO p VALUES (30000, 'k{row}')"),
+                "DELETE FROM p WHERE id = 30000".into(),
+                "00000",
+                "23505",
+            ),
+        ];
+        for (n, (setup, first, commits, rolls_back)) in firsts.into_iter().enumerate() {
+            let second =
+                [format!("INSERT INTO p VALUES ({behind}, 'y')"), format!("INSERT INTO p VALUES (40000, 'k{behind}')")];
+            let (end, mut expected) = if turn % 3 == 0 { ("ROLLBACK", rolls_back) } else { ("COMMIT", commits) };
+            let (db, second) = (database(turn), &second[turn % 2]);
+            turn += 1;
+            let [mut a, mut b, mut asking] = [tables(&db), session(&db), session(&db)];
+            run(&mut a, &setup);
+            run(&mut a, &format!("{BEGIN}; {first}"));
+            run(&mut b, begin);
+            let writer = thread::spawn(move || write(&mut b, how));
+            until(&mut asking, KEY_WAITS, "1");
+            let told = format!("{how:?}, {begin}; {first}; {second}; {end}");
+            // Nobody else waits: it comes back while the writer stands there.
+            assert_eq!(state_of(&mut a, second), "00000", "{told}");
+            until(&mut asking, KEY_WAITS, "1");
+            run(&mut a, end);
+            // The row behind is a duplicate then.
+            if n == 2 && end == "COMMIT" {
+                expected = "23505";
+            }
+            assert_eq!(writer.join().expect("the writer"), expected, "{told}");
+        }
+    }
+}
+
+/// The control of the test above.
+#[test]
+fn who_is_waited_for_is_in_a_circle_where_groups_keep_their_keys() {
+    let db = open(MemoryKv::grasping());
+    let [mut a, mut b, mut asking] = [tables(&db), session(&db), session(&db)];
+    run(&mut a, &format!("{BEGIN}; INSERT INTO p VALUES (30000, 'k6997')"));
+    run(&mut b, BEGIN);
+    let writer = thread::spawn(move || write(&mut b, How::Copy));
+    until(&mut asking, KEY_WAITS, "1");
+    let second = state_of(&mut a, "INSERT INTO p VALUES (6998, 'y')");
+    drop(a);
+    let states = [second, writer.join().expect("the writer")];
+    assert!(states.contains(&"40P01".to_owned()), "{states:?}");
+}
+
+/// Every other row waits for somebody: each is written when its turn comes, and no key is left behind that nobody needs.
+#[test]
+fn many_rows_that_wait_come_one_by_one() {
+    for turn in 0..2 {
+        let db = database(turn);
+        let [mut a, mut b, mut asking] = [tables(&db), session(&db), session(&db)];
+        run(
+            &mut a,
+            &format!(
+                "{BEGIN}; INSERT INTO p SELECT -i, 'k' || i FROM generate_series(1, 300) AS g (i) WHERE i % 2 = 0"
+            ),
+        );
+        run(&mut b, BEGIN);
+        let lines: String = (1..=300).map(|n| format!("{n}\tk{n}\n")).collect();
+        let writer = thread::spawn(move || {
+            let state = copy(&mut b, "COPY p FROM STDIN", lines.as_bytes());
+            (b, state)
+        });
+        until(&mut asking, KEY_WAITS, "1");
+        run(&mut a, "ROLLBACK");
+        let (mut b, state) = writer.join().expect("the writer");
+        assert_eq!(state, "00000");
+        assert_eq!(run(&mut asking, LOCKED), ["600"]);
+        run(&mut b, "COMMIT");
+        assert_eq!(run(&mut asking, "SELECT count(*) FROM p WHERE id BETWEEN 1 AND 300 AND k = 'k' || id"), ["300"]);
     }
 }
 
@@ -200,5 +293,31 @@ fn who_deletes_waits_for_many_rows_that_refer_to_it() {
         until(&mut asking, KEY_WAITS, "1");
         run(&mut b, end);
         assert_eq!(deleting.join().expect("the other"), expected, "{end}");
+    }
+}
+
+/// Beyond so many keys of a transaction (983,040, and fewer here) none is locked: who writes one of those does not wait, and who commits second is refused. Behind a savepoint those before it count.
+#[test]
+fn beyond_the_most_keys_none_is_locked() {
+    const MAX: usize = 12_000;
+    for kv in [MemoryKv::new(), MemoryKv::far()] {
+        let options = DatabaseOptions { locked_keys_max: MAX, ..DatabaseOptions::default() };
+        let db = Database::open(Arc::new(kv), options).expect("it opens");
+        let [mut a, mut b] = [session(&db), session(&db)];
+        run(&mut a, "CREATE TABLE p (id int PRIMARY KEY, k int UNIQUE)");
+        run(&mut b, BEGIN);
+        run(&mut b, "INSERT INTO p SELECT i, i FROM generate_series(1, 5000) i; SAVEPOINT s");
+        for _ in 0..2 {
+            run(&mut b, "INSERT INTO p SELECT i, i FROM generate_series(5001, 8000) i");
+            assert_eq!(run(&mut a, LOCKED), [MAX.to_string()]);
+            run(&mut b, "ROLLBACK TO s");
+            assert_eq!(run(&mut a, LOCKED), ["10000"]);
+        }
+        run(&mut b, "INSERT INTO p SELECT i, i FROM generate_series(5001, 8000) i");
+        run(&mut a, "SET default_transaction_isolation = 'read committed'; SET lock_timeout = '1ms'");
+        assert_eq!(state_of(&mut a, "INSERT INTO p VALUES (5000, 5000)"), "55P03");
+        assert_eq!(state_of(&mut a, "INSERT INTO p VALUES (8000, 8000)"), "00000");
+        assert_eq!(state_of(&mut b, "COMMIT"), "23505");
+        assert_eq!(run(&mut a, "SELECT count(*) FROM p"), ["1"]);
     }
 }

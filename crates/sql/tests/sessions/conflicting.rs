@@ -182,6 +182,12 @@ impl Transaction for ConflictingTxn {
     fn release_since(&mut self, savepoint: u32) {
         self.txn.release_since(savepoint);
     }
+    fn note_locks(&mut self) {
+        self.txn.note_locks();
+    }
+    fn release_noted(&mut self) {
+        self.txn.release_noted();
+    }
     fn has_writes(&self) -> bool {
         self.txn.has_writes()
     }

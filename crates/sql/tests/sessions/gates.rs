@@ -94,6 +94,45 @@ fn who_may_not_write_reads_the_catalog_beside_a_gate() {
     assert!(gated > 0);
 }
 
+/// A COPY that waits for a block at another table, to which its keys lead, has the gate of its own for nobody meanwhile: the block may come to it.
+#[test]
+fn who_copies_and_waits_for_a_block_holds_no_gate() {
+    let mut gated = 0;
+    for steps in 0..12 {
+        let kv = Meddled::new();
+        let db = open(kv.clone());
+        let mut a = session(&db);
+        run(&mut a, "CREATE TABLE p (id int PRIMARY KEY)");
+        fill(&mut a);
+        run(&mut a, "ALTER TABLE t ADD COLUMN p int REFERENCES p");
+        let by = session(&db);
+        kv.idles.store(true, Ordering::Relaxed);
+        *kv.by.lock().expect("lock") = Some((by, Chance(5)));
+        kv.left.store(steps, Ordering::Relaxed);
+        let _ = state_of(&mut a, FILLED);
+        *kv.by.lock().expect("lock") = None;
+        if !is_gated(&kv.kv) {
+            continue;
+        }
+        gated += 1;
+        drop((a, db));
+        let db = open(kv.kv.clone());
+        let [mut b, mut w, mut asking] = [0; 3].map(|_| session(&db));
+        run(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED; ALTER TABLE p ADD COLUMN x int");
+        let copies = thread::spawn(move || {
+            let mut out = Rows::default();
+            let copied = w.simple_query("COPY t (id, v, u) FROM STDIN", &mut out);
+            let copied = copied.and_then(|()| w.copy_data(b"1000000\t1\t1\n")).and_then(|()| w.copy_done(&mut out));
+            copied.map_or_else(|e| e.state.as_str().to_owned(), |()| "00000".to_owned())
+        });
+        until(&mut asking, KEY_WAITS, "1");
+        assert_eq!(state_of(&mut b, "ALTER TABLE t ADD COLUMN y int"), "00000", "{steps} steps");
+        run(&mut b, "ROLLBACK");
+        assert_eq!(copies.join().expect("the writer"), "00000", "{steps} steps");
+    }
+    assert!(gated > 0);
+}
+
 /// Who only looks waits for nobody, and nobody waits for him.
 #[test]
 fn who_looks_at_the_catalog_does_not_wait_and_is_not_waited_for() {

@@ -1,9 +1,10 @@
 //! What sessions see of each other, and snapshots that grow old.
 
+use super::circles::Node;
 use super::{Rows, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{Admin, AdminReply, BeginOptions};
-use sql::{Database, Kv, KvError, Session, Transaction, TransactionStatus};
+use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt};
+use sql::{Database, Kv, KvError, Session, Startup, Transaction, TransactionStatus};
 use std::sync::{Arc, Mutex};
 
 /// Lets so much of the counter that stands for time pass that a millisecond is over.
@@ -151,6 +152,31 @@ fn others_see_how_far_an_index_and_a_copy_are() {
     }
     let mut b = by.lock().unwrap().take().unwrap();
     assert_eq!(run(&mut b, "SELECT * FROM pg_stat_progress_create_index"), [] as [String; 0]);
+}
+
+/// At all nodes; more of them than one answer holds.
+#[test]
+fn others_see_how_far_those_of_other_nodes_are() {
+    const COPIES: i32 = 900;
+    let nodes = Node::all(2);
+    let (one, two) = (open(nodes[0].clone()), open(nodes[1].clone()));
+    let mut asking = session(&two);
+    run(&mut asking, "CREATE TABLE t (id int PRIMARY KEY)");
+    let copies: Vec<Session> = (0..COPIES)
+        .map(|n| {
+            let (user, database) = ("root".into(), "postgres".into());
+            let startup = Startup { user, database, backend_pid: n + 1, ..Startup::default() };
+            let mut busy = Session::new(one.clone(), startup, Interrupt::default()).expect("a session");
+            busy.simple_query("COPY t FROM STDIN", &mut Rows::default()).expect("it begins");
+            busy.copy_data(format!("{n}\n").as_bytes()).expect("a row");
+            busy
+        })
+        .collect();
+    let query = "SELECT count(*), count(DISTINCT pid), min(bytes_processed) FROM pg_stat_progress_copy
+        WHERE relid = 't'::regclass AND datname = 'postgres' AND command = 'COPY FROM'";
+    assert_eq!(run(&mut asking, query), [format!("{COPIES}|{COPIES}|2")]);
+    drop(copies);
+    assert_eq!(run(&mut asking, "SELECT count(*) FROM pg_stat_progress_copy"), ["0"]);
 }
 
 #[test]

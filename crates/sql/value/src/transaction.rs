@@ -727,6 +727,10 @@ pub trait Transaction: Send {
     fn rollback_to(&mut self, savepoint: u32);
     /// Gives back the locks that were taken since the mark: for a savepoint of the client's.
     fn release_since(&mut self, savepoint: u32);
+    /// Notes which locks it holds now, for [`Transaction::release_noted`]: one note is kept, the newest. It costs less than a savepoint, and leaves the writes alone. (By default nothing is.)
+    fn note_locks(&mut self) {}
+    /// Gives back the locks that were taken since they were noted. (By default they stay until the transaction ends, which is always right.)
+    fn release_noted(&mut self) {}
     /// Whether anything was written.
     fn has_writes(&self) -> bool;
     /// Commits; acknowledged means durable and past (rule 1).

@@ -2,6 +2,7 @@
 //!
 //! Rounds are interleaved, medians are shown, and what counts are the ratios. All nodes and the client share this machine's cores, so absolute figures say little.
 
+mod bulk;
 mod sql;
 mod systems;
 
@@ -31,19 +32,36 @@ struct Options {
     idle: u32,
     /// The table of SQL instead.
     sql: bool,
+    /// Very many rows instead, so many.
+    bulk: bool,
+    rows: u64,
+    /// What a node may take of the machine's memory there, as its flag has it.
+    memory: String,
     write: bool,
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
-    let mut options = Options { rounds: 3, seconds: 6, binary: None, idle: 0, sql: false, write: false };
+    let mut options = Options {
+        rounds: 3,
+        seconds: 6,
+        binary: None,
+        idle: 0,
+        sql: false,
+        bulk: false,
+        rows: 10_000_000,
+        memory: "4GiB".to_owned(),
+        write: false,
+    };
     let mut args = args.iter();
     while let Some(flag) = args.next() {
-        if flag == "--write" {
-            options.write = true;
-            continue;
-        }
-        if flag == "--sql" {
-            options.sql = true;
+        let switch = match flag.as_str() {
+            "--write" => Some(&mut options.write),
+            "--sql" => Some(&mut options.sql),
+            "--bulk" => Some(&mut options.bulk),
+            _ => None,
+        };
+        if let Some(switch) = switch {
+            *switch = true;
             continue;
         }
         let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
@@ -51,6 +69,8 @@ fn parse(args: &[String]) -> Result<Options, String> {
         match flag.as_str() {
             "--rounds" => options.rounds = number()?.max(1) as usize,
             "--seconds" => options.seconds = u64::from(number()?.max(1)),
+            "--rows" => options.rows = u64::from(number()?.max(1)),
+            "--memory" => options.memory = value.clone(),
             "--idle-ranges" => options.idle = number()?,
             "--binary" => options.binary = Some(PathBuf::from(value)),
             _ => return Err(format!("unknown option {flag}")),
@@ -64,16 +84,16 @@ pub fn bench(args: &[String]) -> Result<(), String> {
     let options = parse(args)?;
     let base = std::env::temp_dir().join(format!("timeball-bench-cluster-{}", std::process::id()));
     std::fs::create_dir_all(&base).map_err(|e| format!("{}: {e}", base.display()))?;
-    let result = if options.sql { sql::table(&options, &base) } else { table(&options, &base) };
+    let (result, kind) = match (options.bulk, options.sql) {
+        (true, _) => (bulk::table(&options, &base), "-bulk"),
+        (false, true) => (sql::table(&options, &base), "-sql"),
+        (false, false) => (table(&options, &base), ""),
+    };
     let _ = std::fs::remove_dir_all(&base);
     let text = result?;
     print!("{text}");
     if options.write {
-        let path = root().join(format!(
-            "docs/benchmarks/{}-cluster{}.md",
-            output("date", &["+%Y-%m-%d"]),
-            if options.sql { "-sql" } else { "" }
-        ));
+        let path = root().join(format!("docs/benchmarks/{}-cluster{kind}.md", output("date", &["+%Y-%m-%d"])));
         std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         eprintln!("kept in {}", path.display());
     }

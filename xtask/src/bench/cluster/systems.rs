@@ -41,19 +41,26 @@ pub struct Timeball {
     binary: PathBuf,
     /// Where a node answers its peers.
     peer: String,
+    /// What each was started with, and in which folder.
+    flags: Vec<Vec<String>>,
+    dir: PathBuf,
 }
 
 impl Timeball {
     /// Starts and founds a cluster, with a database `bench`.
     pub fn start(binary: &Path, dir: &Path) -> Result<Self, String> {
+        Timeball::start_with(binary, dir, NODE_MEMORY)
+    }
+
+    /// As [`Timeball::start`], with so much memory for each node, as its flag has it.
+    pub fn start_with(binary: &Path, dir: &Path, memory: &str) -> Result<Self, String> {
         std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
         let peers: Vec<String> = (0..NODES).map(|_| free()).collect::<Result<_, _>>()?;
         let join = peers.join(",");
-        let node = |at: usize| {
-            let flags = ["--join", &join, "--peer-addr", &peers[at], "--memory", NODE_MEMORY].map(str::to_owned);
-            let log = std::fs::File::create(dir.join(format!("n{}.log", at + 1))).map_err(|e| e.to_string())?;
-            Node::start_with(binary, &dir.join(format!("n{}", at + 1)), log.into(), &flags)
-        };
+        let flags =
+            |peer: &String| ["--join", &join, "--peer-addr", peer, "--memory", memory].map(str::to_owned).to_vec();
+        let flags: Vec<Vec<String>> = peers.iter().map(flags).collect();
+        let node = |at: usize| node(binary, dir, at, &flags[at]);
         let nodes = std::thread::scope(|scope| {
             let starting: Vec<_> = (0..NODES).map(|at| scope.spawn(move || node(at))).collect();
             until("timeball init", || {
@@ -62,7 +69,8 @@ impl Timeball {
             let ready = starting.into_iter().map(|node| node.join().map_err(|_| "a thread panicked".to_owned())?);
             ready.collect::<Result<Vec<Node>, String>>()
         })?;
-        let cluster = Timeball { nodes, binary: binary.to_path_buf(), peer: peers[0].clone() };
+        let (binary, dir) = (binary.to_path_buf(), dir.to_path_buf());
+        let cluster = Timeball { nodes, binary, peer: peers[0].clone(), flags, dir };
         cluster.sql(0, "postgres", "CREATE DATABASE bench")?;
         Ok(cluster)
     }
@@ -75,6 +83,22 @@ impl Timeball {
     /// Runs statements at a node; the rows, unadorned.
     pub fn sql(&self, at: usize, database: &str, text: &str) -> Result<String, String> {
         sql(self.nodes[at].port, database, text)
+    }
+
+    /// As [`Timeball::sql`], of what may take so long.
+    pub fn sql_within(&self, at: usize, database: &str, text: &str, limit: Duration) -> Result<String, String> {
+        sql_within(self.nodes[at].port, database, text, limit)
+    }
+
+    /// A URL of a node.
+    pub fn url_of(&self, at: usize, database: &str) -> String {
+        format!("postgresql://root@127.0.0.1:{}/{database}?sslmode=disable", self.nodes[at].port)
+    }
+
+    /// Starts a node that was killed, on what it has.
+    pub fn restart(&mut self, at: usize) -> Result<(), String> {
+        self.nodes[at] = node(&self.binary, &self.dir, at, &self.flags[at])?;
+        Ok(())
     }
 
     /// The node that leads the range that was asked of.
@@ -123,10 +147,21 @@ impl Timeball {
     }
 }
 
+/// Starts a node, or starts it again.
+fn node(binary: &Path, dir: &Path, at: usize, flags: &[String]) -> Result<Node, String> {
+    let log = dir.join(format!("n{}.log", at + 1));
+    let log = std::fs::File::options().create(true).append(true).open(log).map_err(|e| e.to_string())?;
+    Node::start_with(binary, &dir.join(format!("n{}", at + 1)), log.into(), flags)
+}
+
 /// Runs statements by psql.
 pub fn sql(port: u16, database: &str, text: &str) -> Result<String, String> {
+    sql_within(port, database, text, START_MAX)
+}
+
+fn sql_within(port: u16, database: &str, text: &str, limit: Duration) -> Result<String, String> {
     let url = format!("postgresql://root@127.0.0.1:{port}/{database}");
-    run::capture(Command::new("psql").args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-c", text, &url]), START_MAX)
+    run::capture(Command::new("psql").args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-c", text, &url]), limit)
 }
 
 /// Members of etcd, from Debian's package.

@@ -342,6 +342,19 @@ impl<E: Engine> Transaction<E> {
         Poll::Ready(Ok(ahead.locked.get(key).and_then(|held| held.newer(mode, newer_than))))
     }
 
+    /// How many of these keys, from the first on, are locked elsewhere, and have no version above the snapshot.
+    pub(super) fn locked_ahead(&self, keys: &[&[u8]], mode: LockMode) -> usize {
+        let Some(ahead) = &self.ahead else { return 0 };
+        let held = |key: &&&[u8]| {
+            ahead
+                .locked
+                .get(**key)
+                .and_then(|held| held.newer(mode, Some(self.snapshot)))
+                .is_some_and(|it| it.is_none())
+        };
+        keys.iter().take_while(held).count()
+    }
+
     /// A lock was granted by itself.
     pub(super) fn remember_lock(
         &mut self,

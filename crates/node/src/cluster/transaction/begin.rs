@@ -1,6 +1,6 @@
 //! How a transaction begins, and where its snapshot lies.
 
-use super::{BeginOptions, Consistency, Draft, Member, NodeId, Op, Stats, Transaction, TxnError};
+use super::{BeginOptions, Consistency, Draft, LockMark, Member, NodeId, Op, Stats, Transaction, TxnError};
 use crate::options::{IfRefused, KeptUncertainty, SnapshotAge, Wanted};
 use clock::{Reading, Timestamp};
 use std::sync::Arc;
@@ -139,6 +139,7 @@ impl<E: Engine> Transaction<E> {
             locks_asked: 0,
             session: options.session,
             lock_marks: Vec::new(),
+            noted_mark: LockMark::default(),
             skip_mark: None,
             call: None,
             asked: None,

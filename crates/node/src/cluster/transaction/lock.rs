@@ -65,6 +65,46 @@ impl<E: Engine> Transaction<E> {
         self.refresh(now, at, why, waker).map(|done| done.map(|()| true))
     }
 
+    /// Takes the locks of many keys of one index, in ascending order: gives how many of them, from the first on, are locked and have no version above the snapshot, as after [`Transaction::lock`] that
+    /// neither waits nor moves it. Those whose ranges are led here are asked for together; of others, those count that were asked for ahead. The next one is to be asked for by itself; none behind it is locked here.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn lock_all(&mut self, keys: &[&[u8]], mode: LockMode) -> Result<usize, TxnError> {
+        let waits = self.call.is_some() || self.is_refreshing() || !self.is_placed;
+        if self.draft.read_only || self.ended || waits {
+            return Ok(0);
+        }
+        let known = self.locked_ahead(keys, mode);
+        if known > 0 {
+            return Ok(known);
+        }
+        let (txn, member) = (self.id_or_new(), self.member.clone());
+        let mut core = member.look();
+        if !std::mem::replace(&mut self.locked, true)
+            && let Some(session) = self.session
+        {
+            core.locks.belongs(txn, session);
+        }
+        let room = MAX_LOCKS_PER_TXN.saturating_sub(core.locks_held(txn)).min(keys.len());
+        let sees_references = self.draft.isolation == Isolation::ReadCommitted;
+        let mut done = 0;
+        while done < room {
+            let more = core.lock_here(txn, &keys[done..room], mode, self.snapshot, sees_references)?;
+            if more == 0 {
+                break;
+            }
+            done += more;
+            // Others may have it in between.
+            drop(core);
+            core = member.look();
+        }
+        if !core.stirred.is_empty() {
+            member.touch();
+        }
+        Ok(done)
+    }
+
     /// As [`Transaction::lock`], and leaves the snapshot where it is: for [`Transaction::present`].
     pub fn hold(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         self.take_lock(now, key, mode, when, None, waker).map(|done| done.map(|held| held.is_some()))
@@ -81,6 +121,19 @@ impl<E: Engine> Transaction<E> {
     pub fn release_since(&mut self, savepoint: u32) {
         if let (Some(id), Some(mark)) = (self.id, self.lock_marks.get(savepoint as usize)) {
             self.member.lock().give_back(id, mark);
+            self.forget_locks_ahead();
+        }
+    }
+
+    /// Notes which locks it holds: see [`Transaction::release_noted`].
+    pub fn note_locks(&mut self) {
+        self.noted_mark = self.lock_mark();
+    }
+
+    /// As [`Transaction::release_since`], of what was taken since [`Transaction::note_locks`] was called last.
+    pub fn release_noted(&mut self) {
+        if let Some(id) = self.id {
+            self.member.lock().give_back(id, &self.noted_mark);
             self.forget_locks_ahead();
         }
     }
@@ -105,14 +158,12 @@ impl<E: Engine> Transaction<E> {
         {
             self.member.look().locks.belongs(txn, session);
         }
-        // Together with others none is waited for.
-        if when != WhenLocked::Fail {
-            match self.take_lock_ahead(now, key, mode, newer_than, waker) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
-                Poll::Ready(Ok(Some(newer))) => return Poll::Ready(Ok(Some(Taken { waited: false, newer }))),
-                Poll::Ready(Ok(None)) => {}
-            }
+        // Together with others none is waited for. The first that somebody has is asked for by itself, as it is to be.
+        match self.take_lock_ahead(now, key, mode, newer_than, waker) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+            Poll::Ready(Ok(Some(newer))) => return Poll::Ready(Ok(Some(Taken { waited: false, newer }))),
+            Poll::Ready(Ok(None)) => {}
         }
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
         let returned = Returned::default();

@@ -23,17 +23,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Most keys that one transaction notes: 512 KiB.
 pub(crate) const NOTED_MAX: usize = 65_536;
 /// So many keys locked, no more are: as many as a transaction may hold, less 65,536 for the rows that it comes to change.
-pub(crate) const LOCKED_MAX: usize = (1 << 20) - (1 << 16);
+pub const LOCKED_MAX: usize = (1 << 20) - (1 << 16);
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Claims {
     noted: Mutex<Vec<u64>>,
     /// Of keys that were there, and that the transaction took away: put back, none is a duplicate.
     gone: Mutex<BTreeSet<u64>>,
     locked: AtomicUsize,
+    /// [`LOCKED_MAX`], but for tests.
+    max: usize,
     /// Of a statement that is its whole transaction: it is repeated after a conflict, and finds out by itself.
     lone: bool,
+}
+
+/// How many keys a transaction had noted and locked at a savepoint.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counted {
+    noted: usize,
+    locked: usize,
 }
 
 /// What a lock came to. `false`: something else that was read has changed, so that the snapshot cannot move up, and the key is taken now: that comes first.
@@ -51,9 +60,14 @@ fn digest(key: &[u8]) -> u64 {
 }
 
 impl Claims {
+    /// Those of a transaction that locks so many keys at most.
+    pub fn new(max: usize) -> Claims {
+        Claims { noted: Mutex::default(), gone: Mutex::default(), locked: AtomicUsize::new(0), max, lone: false }
+    }
+
     /// Those of statements that are their whole transaction, one after the other: see [`Claims::begin`].
-    pub fn lone() -> Claims {
-        Claims { lone: true, ..Claims::default() }
+    pub fn lone(max: usize) -> Claims {
+        Claims { lone: true, ..Claims::new(max) }
     }
 
     /// A statement that is its whole transaction begins.
@@ -118,14 +132,24 @@ impl Claims {
         Ok(!self.hold(txn, key, &row_key, access.holding(key))?)
     }
 
-    /// Whether one lock more may be taken: at most [`LOCKED_MAX`] are.
+    /// Whether one lock more may be taken.
     pub(super) fn may_lock(&self) -> bool {
         self.may_lock_some(1) == 1
     }
 
     /// As [`Claims::may_lock`], of so many: gives how many of them.
     pub(super) fn may_lock_some(&self, keys: usize) -> usize {
-        LOCKED_MAX.saturating_sub(self.locked.fetch_add(keys, Ordering::Relaxed)).min(keys)
+        self.max.saturating_sub(self.locked.fetch_add(keys, Ordering::Relaxed)).min(keys)
+    }
+
+    /// How many were counted so far.
+    pub(super) fn count(&self) -> usize {
+        self.locked.load(Ordering::Relaxed)
+    }
+
+    /// What was locked since so many had been counted was given back.
+    pub(super) fn count_back_to(&self, count: usize) {
+        self.locked.fetch_min(count, Ordering::Relaxed);
     }
 
     /// Holds the row that has a key: whoever deletes it or gives it another key is waited for. `false`: the key is taken now, although the transaction cannot see it.
@@ -195,19 +219,34 @@ impl Claims {
         self.noted.lock().contains(&digest) && !self.gone.lock().contains(&digest)
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.noted.lock().len()
+    /// How many there are, at a savepoint.
+    pub fn counted(&self) -> Counted {
+        Counted { noted: self.noted.lock().len(), locked: self.count() }
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Forgets those since: the savepoint was gone back to, and the locks were given back.
+    pub fn back_to(&self, counted: Counted) {
+        self.noted.lock().truncate(counted.noted);
+        self.count_back_to(counted.locked);
     }
+}
 
-    /// Forgets those after the first `len`: a savepoint was gone back to.
-    pub fn truncate(&self, len: usize) {
-        self.noted.lock().truncate(len);
-        self.locked.fetch_min(len, Ordering::Relaxed);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Locks that were taken before a savepoint count, however many keys are noted.
+    #[test]
+    fn behind_a_savepoint_what_was_locked_before_it_counts() {
+        let claims = Claims::new(LOCKED_MAX);
+        let many = NOTED_MAX + 1000;
+        (0..many).for_each(|n| claims.note_key(&n.to_be_bytes()));
+        assert_eq!(claims.may_lock_some(many), many);
+        let counted = claims.counted();
+        assert_eq!(claims.may_lock_some(LOCKED_MAX), LOCKED_MAX - many);
+        assert!(!claims.may_lock());
+        claims.back_to(counted);
+        assert_eq!(claims.count(), many);
+        assert_eq!(claims.may_lock_some(LOCKED_MAX), LOCKED_MAX - many);
     }
 }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 const AHEAD_BYTES: usize = 1 << 20;
 /// Rows pulled at a time from the query of an INSERT.
 const SOURCE_ROWS: usize = 1024;
-/// So many rows are written in small groups, or one by one; those behind them a thousand together.
+/// So many rows are written one by one where they are led, and in small groups elsewhere; those behind them a thousand together.
 const SINGLY_ROWS: usize = 4096;
 
 /// An INSERT, settled when it is planned.
@@ -220,7 +220,8 @@ impl Run<'_> {
     fn insert_all(&mut self, mut rows: impl Iterator<Item = Result<Row, SqlError>>) -> Result<(), SqlError> {
         let far = ahead::is_far(&self.context.txn);
         loop {
-            let many = self.asked >= SINGLY_ROWS && self.insert.conflict.is_none();
+            let (behind, conflicts) = (self.asked >= SINGLY_ROWS, self.insert.conflict.is_some());
+            let many = behind && !conflicts;
             if !many && !far {
                 let Some(row) = rows.next() else { return Ok(()) };
                 let (row, image) = self.made(row?)?;
@@ -228,7 +229,12 @@ impl Run<'_> {
                 self.insert(row, image)?;
                 continue;
             }
-            let most = if many { ahead::KEYS_MAX } else { AHEAD_ROWS };
+            let most = match (behind, conflicts) {
+                (false, _) => AHEAD_ROWS,
+                (true, false) => ahead::KEYS_MAX,
+                // As many as are known at a time.
+                (true, true) => (ahead::KEYS_MAX / (1 + self.insert.target.access.indexes.len())).max(AHEAD_ROWS),
+            };
             let (mut batch, mut bytes, mut failed) = (Vec::new(), 0, None);
             while batch.len() < most && bytes < AHEAD_BYTES && failed.is_none() {
                 let Some(row) = rows.next() else { break };
@@ -244,8 +250,8 @@ impl Run<'_> {
                 return failed.map_or(Ok(()), Err);
             }
             self.asked += batch.len();
-            if many {
-                self.insert_together(batch)?;
+            if many || !conflicts && batch.len() > 1 {
+                self.insert_together(batch, many)?;
             } else {
                 self.ask_ahead(&batch)?;
                 batch.into_iter().try_for_each(|(row, image)| self.insert(row, image))?;
@@ -262,23 +268,7 @@ impl Run<'_> {
         let access = &target.access;
         let keys = batch.iter().flat_map(|(_, image)| image.keys_of(access, |_| true));
         ahead::reads(keys.cloned(), &self.context.txn)?;
-        let claims = self.context.claims.as_deref();
-        let lone = claims.is_some_and(Claims::are_lone);
-        // Those of new rows are locked by a statement that is its whole transaction; what it turns out not to need it does not keep for long.
-        let locked: fn(&Conflict, usize) -> bool = match self.insert.conflict.as_ref().map(|it| it.update.as_ref()) {
-            Some(Some(update)) => {
-                let arbiters = !update.lock.is_open() && update.lock.mode() == LockMode::NoKeyUpdate;
-                match (arbiters, lone) {
-                    (true, true) => |_, _| true,
-                    (true, false) => Conflict::means,
-                    (false, true) => |conflict, index| !conflict.means(index),
-                    (false, false) => return Ok(()),
-                }
-            }
-            Some(None) if lone => |_, _| true,
-            None if claims.is_some() => |_, _| true,
-            _ => return Ok(()),
-        };
+        let Some(locked) = self.locked_ahead() else { return self.lock_free_ahead(batch) };
         // One index after the other: each is in ranges of its own.
         let conflict = self.insert.conflict.as_ref();
         let indexes =
@@ -290,10 +280,56 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn insert_together(&mut self, batch: Vec<(Row, RowImage)>) -> Result<(), SqlError> {
+    /// DO NOTHING in a block: a row that nothing seems to be in the way of locks its keys before it is written, and what is taken stays unlocked, as its locks would stay until the block ends.
+    fn lock_free_ahead(&self, batch: &[(Row, RowImage)]) -> Result<(), SqlError> {
+        let access = &self.insert.target.access;
+        let nothing = self.insert.conflict.as_ref().filter(|conflict| conflict.update.is_none());
+        let (Some(conflict), Some(_)) = (nothing, self.context.claims.as_deref()) else { return Ok(()) };
+        let free: Vec<&RowImage> = self.context.txn.with(|txn| {
+            let mut free = Vec::new();
+            for (_, image) in batch {
+                let mut keys = image.keys_of(access, |index| conflict.means(index));
+                if keys.try_fold(true, |free, key| Ok::<_, KvError>(free && txn.peek(key)?.is_none()))? {
+                    free.push(image);
+                }
+            }
+            Ok::<_, SqlError>(free)
+        })?;
+        let of_index = |index| free.iter().flat_map(move |image| image.keys_of(access, move |known| known == index));
+        let keys = (0..=access.indexes.len()).flat_map(of_index).cloned();
+        ahead::locks(keys, LockMode::NoKeyUpdate, &self.context.txn);
+        Ok(())
+    }
+
+    /// Which indexes' keys of rows that are next are locked whatever is found there, so that they may be asked for together; `None`: of none.
+    fn locked_ahead(&self) -> Option<fn(&Conflict, usize) -> bool> {
+        let claims = self.context.claims.as_deref();
+        let lone = claims.is_some_and(Claims::are_lone);
+        // Those of new rows are locked by a statement that is its whole transaction; what it turns out not to need it does not keep for long.
+        match self.insert.conflict.as_ref().map(|it| it.update.as_ref()) {
+            Some(Some(update)) => {
+                let arbiters = !update.lock.is_open() && update.lock.mode() == LockMode::NoKeyUpdate;
+                match (arbiters, lone) {
+                    (true, true) => Some(|_, _| true),
+                    (true, false) => Some(Conflict::means),
+                    (false, true) => Some(|conflict, index| !conflict.means(index)),
+                    (false, false) => None,
+                }
+            }
+            Some(None) if lone => Some(|_, _| true),
+            // A single row.
+            None if claims.is_some() => Some(|_, _| true),
+            _ => None,
+        }
+    }
+
+    /// `seeks`: whether there are so many that it pays to look for gaps.
+    fn insert_together(&mut self, batch: Vec<(Row, RowImage)>, seeks: bool) -> Result<(), SqlError> {
         let (target, returning) = (&self.insert.target, self.insert.returning.as_deref());
         let (written, context) = (&mut self.written, self.context);
-        keys_together::put(target, batch, &mut self.gaps, &mut self.writer, |row| written.add(returning, row, context))
+        let mut none = false;
+        let gaps = if seeks { &mut self.gaps } else { &mut none };
+        keys_together::put(target, batch, gaps, &mut self.writer, |row| written.add(returning, row, context))
     }
 
     /// A row as it is to be written, checked.

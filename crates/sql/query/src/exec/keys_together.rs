@@ -6,11 +6,13 @@
 //!
 //! **Idea.** The keys of a group of rows are locked in the order of each index, at once ([`crate::transaction::Transaction::lock_all`]: in runs, decision 174), or asked for in one message where they are led elsewhere. Then one look at the
 //! span of the primary keys stands for all of them, and is not remembered: what is put at the snapshot of the look is certified from there on by itself.
+//! That is so while nobody is met. At the first row that has to wait for somebody the group is given back, and taken again up to that row, which is then written by itself.
 //!
 //! **Invariants.**
-//! 1. Nothing is waited for here. A row of which a key could not be had at once is inserted by itself ([`Writer::put_new`]), when those before it are: it waits there.
-//! 2. Where primary keys ascend, none is locked beyond a row that must wait for its own; beyond one that waits for a key of another index those of its group are (decision 244, Costs).
-//! 3. A look counts only at the snapshot at which it was made ([`Writer::put_locked`]).
+//! 1. Nothing is waited for here. A row of which a key could not be had at once, or seems to be taken, is inserted by itself ([`Writer::put_new`]), when those before it are: it waits there.
+//! 2. While it waits no key of a row behind it is locked, in any index: who has what it waits for may write one of those, as in PostgreSQL (decision 244).
+//! 3. A look counts only at the snapshot at which it was made ([`Writer::put_locked`]). Of rows of one group that have the same key only the first is looked at together with others.
+//! 4. Rows that wait do not make their neighbours ask again and again: each that does halves the groups behind it, each group that meets nobody doubles the next.
 //!
 //! **Caveats.** Beyond [`super::claims::LOCKED_MAX`] keys none is locked: a duplicate beside somebody who writes at that moment is a conflict at the commit. Decision 244.
 
@@ -30,11 +32,12 @@ use std::sync::Arc;
 /// Rows that are written together.
 type Batch = [(Row, RowImage)];
 
-/// What is known of a group of rows when the first of them is written.
+/// Rows that are next, of which all keys are locked (or are past the most that are).
+#[derive(Default)]
 struct Group {
-    /// Of which rows all keys are locked, or are past the most that are.
-    held: Vec<bool>,
-    /// At this snapshot nothing had a primary key of theirs.
+    /// How many. The one behind them, if there is one, waits for somebody, or seems to be a duplicate; of those behind that nothing is locked.
+    rows: usize,
+    /// At this snapshot nothing had a unique key of theirs.
     free: Option<Timestamp>,
 }
 
@@ -45,23 +48,30 @@ struct Group {
 /// Those of [`Writer::put_new`], and of `done`.
 pub(super) fn put(
     target: &Arc<Target>,
-    mut batch: Vec<(Row, RowImage)>,
+    batch: Vec<(Row, RowImage)>,
     gaps: &mut bool,
     writer: &mut Writer<'_>,
     mut done: impl FnMut(&Row) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
-    let together = rows_together(target, &batch);
-    while !batch.is_empty() {
-        let rest = batch.split_off(together.min(batch.len()));
-        let group = Group::lock(target, &batch, gaps, writer.context)?;
-        for ((row, image), held) in batch.into_iter().zip(group.held) {
-            match held {
-                true => writer.put_locked(target, &row, image, group.free)?,
-                false => writer.put_new(target, &row, image)?,
-            }
+    let most = rows_together(target, &batch);
+    let mut size = most;
+    let mut left = batch.into_iter();
+    while !left.as_slice().is_empty() {
+        let rows = &left.as_slice()[..size.min(left.len())];
+        let asked = rows.len();
+        // Beside somebody who is met at each row a group of one is asked for in vain.
+        let singly = size < most && size == 1;
+        let group = if singly { Group::default() } else { Group::lock(target, rows, gaps, writer.context)? };
+        for (row, image) in left.by_ref().take(group.rows) {
+            writer.put_locked(target, &row, image, group.free)?;
             done(&row)?;
         }
-        batch = rest;
+        let meets = group.rows < asked;
+        if meets && let Some((row, image)) = left.next() {
+            writer.put_new(target, &row, image)?;
+            done(&row)?;
+        }
+        size = if meets && !singly { (size / 2).max(1) } else { (size * 2).min(most) };
     }
     Ok(())
 }
@@ -78,24 +88,53 @@ fn rows_together(target: &Target, batch: &Batch) -> usize {
 }
 
 impl Group {
-    /// Locks keys, and looks whether the primary ones are free.
+    /// Locks the keys of rows, as many from the first on as meet nobody. What was locked beyond those is given back before anybody is waited for.
     fn lock(target: &Target, batch: &Batch, gaps: &mut bool, context: &StatementContext) -> Result<Group, SqlError> {
+        let mut rows = batch;
+        loop {
+            let counted = context.claims.as_deref().map(|claims| (claims, claims.count()));
+            context.txn.with(|txn| txn.note_locks());
+            let group = Group::locked(target, rows, gaps, context)?;
+            if group.rows == rows.len() {
+                return Ok(group);
+            }
+            context.txn.with(|txn| txn.release_noted());
+            if let Some((claims, count)) = counted {
+                claims.count_back_to(count);
+            }
+            if group.rows == 0 {
+                return Ok(group);
+            }
+            rows = &rows[..group.rows];
+        }
+    }
+
+    /// Locks keys, and looks whether they are free, up to a row that meets somebody: where there is one, more than its keys may be locked.
+    fn locked(target: &Target, batch: &Batch, gaps: &mut bool, context: &StatementContext) -> Result<Group, SqlError> {
+        let access = &target.access;
+        let indexes: Vec<Keys<'_>> = (0..=access.indexes.len()).map(|index| keys_of(target, batch, index)).collect();
+        // What is twice among them is seen when the first of the two has been written.
+        let twice = |keys: &Keys<'_>| keys.windows(2).filter(|two| two[0].0 == two[1].0).map(|two| two[1].1).min();
+        if let Some(rows) = indexes.iter().filter_map(twice).min() {
+            return Ok(Group { rows, free: None });
+        }
         let far = ahead::is_far(&context.txn);
-        let span = ascending(batch).filter(|_| target.access.table.has_primary_key);
-        let keys = |primary: bool| {
-            batch.iter().flat_map(move |(_, image)| image.keys_of(&target.access, move |index| (index == 0) == primary))
-        };
+        let span = ascending(batch).filter(|_| access.table.has_primary_key);
         let in_gap = *gaps && span.is_some();
         if far {
             // On their way while locks are asked for.
-            ahead::reads(keys(true).filter(|_| !in_gap).chain(keys(false)).cloned(), &context.txn)?;
+            let first = usize::from(in_gap);
+            ahead::reads(indexes[first..].iter().flatten().map(|(key, _)| (*key).clone()), &context.txn)?;
         }
-        let held = match context.claims.as_deref() {
-            Some(claims) => locked(claims, target, batch, context)?,
-            None => vec![true; batch.len()],
-        };
+        if let Some(claims) = context.claims.as_deref() {
+            for keys in &indexes {
+                if let Some(rows) = first_met(claims, keys, context)? {
+                    return Ok(Group { rows, free: None });
+                }
+            }
+        }
         let mut free = None;
-        if let Some(span) = span.filter(|_| held.iter().all(|held| *held) && (in_gap || !far)) {
+        if let Some(span) = span.filter(|_| in_gap || !far) {
             if far {
                 *gaps = find_gap(target, &span, context)?;
             }
@@ -107,49 +146,51 @@ impl Group {
             }
         }
         if far && free.is_none() && in_gap {
-            ahead::reads(keys(true).cloned(), &context.txn)?;
+            ahead::reads(indexes[0].iter().map(|(key, _)| (*key).clone()), &context.txn)?;
         }
-        Ok(Group { held, free })
+        context.txn.with(|txn| {
+            let snapshot = txn.snapshot();
+            let primary_is_free = free == Some(snapshot);
+            for (row, (_, image)) in batch.iter().enumerate() {
+                if image.seems_taken(txn, access, |index| !primary_is_free || index > 0)? {
+                    return Ok(Group { rows: row, free: None });
+                }
+            }
+            Ok(Group { rows: batch.len(), free: Some(snapshot) })
+        })
     }
 }
 
-/// Of which rows all keys are locked.
-fn locked(claims: &Claims, target: &Target, batch: &Batch, context: &StatementContext) -> Result<Vec<bool>, SqlError> {
-    let access = &target.access;
-    let mut held = vec![true; batch.len()];
-    // Of the other indexes only keys of rows before the first that waits for its primary key.
-    let mut rows = batch.len();
-    for index in 0..=access.indexes.len() {
-        let keys = batch[..rows].iter().enumerate().flat_map(|(number, (_, image))| {
-            image.keys_of(access, move |known| known == index).map(move |key| (key, number))
-        });
-        let mut keys: Vec<(&Bytes, usize)> = keys.collect();
-        if !keys.is_sorted() {
-            keys.sort_unstable();
-        }
-        let room = claims.may_lock_some(keys.len());
-        ahead::locks(keys[..room].iter().map(|(key, _)| (*key).clone()), LockMode::NoKeyUpdate, &context.txn);
-        let names: Vec<&[u8]> = keys[..room].iter().map(|(key, _)| &key[..]).collect();
-        let done = context.txn.with(|txn| {
-            let mut done = 0;
-            while done < room {
-                done += match txn.lock_all(&names[done..], LockMode::NoKeyUpdate)? {
-                    0 if txn.lock_as(names[done], LockMode::NoKeyUpdate, LockWait::Skip)? => 1,
-                    0 => break,
-                    more => more,
-                };
-            }
-            Ok::<_, SqlError>(done)
-        })?;
-        for (_, number) in &keys[done..room] {
-            held[*number] = false;
-            if index == 0 {
-                rows = rows.min(*number);
-            }
-        }
-        held[rows..].fill(false);
+/// The keys of some rows in one index, in its order, with the numbers of their rows.
+type Keys<'a> = Vec<(&'a Bytes, usize)>;
+
+fn keys_of<'a>(target: &Target, batch: &'a Batch, index: usize) -> Keys<'a> {
+    let of_row = |(number, (_, image)): (usize, &'a (Row, RowImage))| {
+        image.keys_of(&target.access, move |known| known == index).map(move |key| (key, number))
+    };
+    let mut keys: Keys<'a> = batch.iter().enumerate().flat_map(of_row).collect();
+    if !keys.is_sorted() {
+        keys.sort_unstable();
     }
-    Ok(held)
+    keys
+}
+
+/// Locks keys of one index. Gives the row of the first that cannot be had at once, if there is one: what follows it is not locked.
+fn first_met(claims: &Claims, keys: &Keys<'_>, context: &StatementContext) -> Result<Option<usize>, SqlError> {
+    let room = claims.may_lock_some(keys.len());
+    ahead::locks(keys[..room].iter().map(|(key, _)| (*key).clone()), LockMode::NoKeyUpdate, &context.txn);
+    let names: Vec<&[u8]> = keys[..room].iter().map(|(key, _)| &key[..]).collect();
+    context.txn.with(|txn| {
+        let mut done = 0;
+        while done < room {
+            done += match txn.lock_all(&names[done..], LockMode::NoKeyUpdate)? {
+                0 if txn.lock_as(names[done], LockMode::NoKeyUpdate, LockWait::Skip)? => 1,
+                0 => return Ok(Some(keys[done].1)),
+                more => more,
+            };
+        }
+        Ok(None)
+    })
 }
 
 /// The span of rows whose primary keys ascend.

@@ -305,6 +305,12 @@ impl Transaction for View {
     fn release_since(&mut self, savepoint: u32) {
         self.inner.with(|txn| txn.release_since(savepoint));
     }
+    fn note_locks(&mut self) {
+        self.inner.with(|txn| txn.note_locks());
+    }
+    fn release_noted(&mut self) {
+        self.inner.with(|txn| txn.release_noted());
+    }
     fn has_writes(&self) -> bool {
         self.inner.with(|txn| txn.has_writes())
     }

@@ -113,7 +113,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// As [`Writer::put_new`], of a row whose unique keys are locked, if they can be ([`super::keys_together`]). `free`: what snapshot shows that nothing has its primary key.
+    /// As [`Writer::put_new`], of a row whose unique keys are locked, if they can be ([`super::keys_together`]). `free`: what snapshot shows that nothing has one of them.
     pub(crate) fn put_locked(
         &mut self,
         target: &Arc<Target>,
@@ -122,8 +122,7 @@ impl<'a> Writer<'a> {
         free: Option<Timestamp>,
     ) -> Result<(), SqlError> {
         let left = self.context.txn.with(|txn| {
-            let free = free == Some(txn.snapshot());
-            if image.seems_taken(txn, &target.access, |index| !free || index > 0)? {
+            if free != Some(txn.snapshot()) && image.seems_taken(txn, &target.access, |_| true)? {
                 return Ok(Some(image));
             }
             if let Some(claims) = self.context.claims.as_deref() {

@@ -2,17 +2,17 @@
 
 use super::rows::RowBuilder;
 use super::{OWNER_OID, Source, VirtualTable};
-use crate::SqlError;
 use crate::advisory::{Key, Mode, Shown};
+use crate::busy::{self, Busy, With};
 use crate::catalog::table_of;
 use crate::contention::{self, Picture, Wanted};
-use crate::progress::Task;
 use crate::sessions::{Backend, OpenCursor, SHOWN_QUERY_BYTES_MAX};
 use crate::statement::Statement;
 use crate::transaction::LockMode;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::types::{Row, Value};
 use crate::waits;
+use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
 /// One row for each session, in the order in which they came.
@@ -68,33 +68,38 @@ pub(super) fn cursors(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
     asking.cursors.lock().iter().map(row).collect()
 }
 
-/// One row for each session that is busy with something of a kind; `fill` gives the columns after those that all views have.
+/// One row for each session that is busy with something of a kind, of all nodes; `fill` gives the columns after those that all views have. Nodes that do not say it in time are named in a warning.
 fn busy<'a>(
     table: &'a VirtualTable,
     source: &Source<'_>,
-    fill: impl Fn(Task, RowBuilder<'a>) -> Option<RowBuilder<'a>>,
+    fill: impl Fn(With, RowBuilder<'a>) -> Option<RowBuilder<'a>>,
 ) -> Result<Vec<Row>, SqlError> {
-    let Some(asking) = source.backend else { return Ok(Vec::new()) };
+    let (Some(asking), Some(context)) = (source.backend, source.statement) else { return Ok(Vec::new()) };
     let databases = source.catalog.known_databases();
+    let (all, silent) = busy::all(&asking.sessions, context.kv.as_ref(), &mut || context.check().is_err());
+    context.check()?;
+    for (node, why) in silent {
+        let message = format!("node {node} does not say what its sessions do: {why}");
+        asking.effects.notice(SqlError::new(SqlState::WARNING, message));
+    }
     let mut rows = Vec::new();
-    for backend in asking.sessions.all() {
-        let Some(task) = backend.progress.task() else { continue };
+    for Busy { pid, database, with } in all {
         let row = RowBuilder::new(table)
-            .set("pid", backend.pid)
-            .set("datid", backend.database)
-            .set("datname", databases.iter().find(|d| d.id == backend.database).map(|d| d.name.as_str()));
-        rows.extend(fill(task, row).map(RowBuilder::done));
+            .set("pid", pid)
+            .set("datid", database)
+            .set("datname", databases.iter().find(|d| d.id == database).map(|d| d.name.as_str()));
+        rows.extend(fill(with, row).map(RowBuilder::done));
     }
     Ok(rows)
 }
 
 /// COPY. How much a client will send is not known, and no row is left out: there is no WHERE.
 pub(super) fn copies(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
-    busy(table, source, |task, row| {
-        let Task::Copy(copy) = task else { return None };
-        let row = row.set("relid", copy.table).set("command", if copy.from { "COPY FROM" } else { "COPY TO" });
-        let row = row.set("type", "PIPE").set("bytes_processed", copy.bytes.get() as i64).set("bytes_total", 0i64);
-        Some(row.set("tuples_processed", copy.rows.get() as i64).set("tuples_excluded", 0i64))
+    busy(table, source, |with, row| {
+        let With::Copy { table, from, bytes, rows } = with else { return None };
+        let row = row.set("relid", table).set("command", if from { "COPY FROM" } else { "COPY TO" });
+        let row = row.set("type", "PIPE").set("bytes_processed", bytes).set("bytes_total", 0i64);
+        Some(row.set("tuples_processed", rows).set("tuples_excluded", 0i64))
     })
 }
 
@@ -109,12 +114,11 @@ pub(super) fn indexes(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<R
         "partitions_total",
         "partitions_done",
     ];
-    busy(table, source, |task, row| {
-        let Task::Index(index) = task else { return None };
+    busy(table, source, |with, row| {
+        let With::Index { table, index, phase, total, done } = with else { return None };
         let row = nothing.iter().fold(row, |row, name| row.set(name, 0i64));
-        let row = row.set("relid", index.table).set("index_relid", index.index).set("command", "CREATE INDEX");
-        let row = row.set("phase", index.phase()).set("tuples_total", index.total.get() as i64);
-        Some(row.set("tuples_done", index.done.get() as i64))
+        let row = row.set("relid", table).set("index_relid", index).set("command", "CREATE INDEX");
+        Some(row.set("phase", phase.as_str()).set("tuples_total", total).set("tuples_done", done))
     })
 }
 

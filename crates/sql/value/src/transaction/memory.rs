@@ -11,6 +11,7 @@
 //! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
 
 mod bounded;
+mod breaks;
 mod circles;
 mod reads;
 
@@ -57,6 +58,8 @@ struct State {
     heedless: bool,
     /// See [`MemoryKv::unguarded`].
     unguarded: bool,
+    /// See [`MemoryKv::grasping`].
+    grasping: bool,
     /// See [`MemoryKv::within`].
     writes_max: Option<usize>,
     /// See [`MemoryKv::with_room_for`].
@@ -128,28 +131,10 @@ impl MemoryKv {
     pub fn new() -> Self {
         Self::default()
     }
-    /// One that breaks a rule on purpose: what transactions rely on ([`Transaction::rely`]) may change. Tests show with it that they would notice.
-    pub fn careless() -> Self {
-        let kv = Self::default();
-        kv.0.state.lock().careless = true;
-        kv
-    }
     /// One that says that keys may have to be asked for elsewhere, though they are here: whoever asks ahead there does.
     pub fn far() -> Self {
         let kv = Self::default();
         kv.0.state.lock().far = true;
-        kv
-    }
-    /// One that breaks a rule on purpose: nobody waits for a key that is to be locked `FOR KEY SHARE`.
-    pub fn heedless() -> Self {
-        let kv = Self::default();
-        kv.0.state.lock().heedless = true;
-        kv
-    }
-    /// One that breaks a rule on purpose: who has looked who refers to a key ([`Transaction::unreferred`]) commits, though somebody has come to since.
-    pub fn unguarded() -> Self {
-        let kv = Self::default();
-        kv.0.state.lock().unguarded = true;
         kv
     }
     /// Another one that holds what this one does now: a copy that is put in its place, or runs beside it.
@@ -204,6 +189,7 @@ impl Kv for MemoryKv {
             undo: Vec::new(),
             marks: Vec::new(),
             lock_marks: Vec::new(),
+            locks_noted: 0,
             present: Vec::new(),
             over: Default::default(),
             unreferred: Vec::new(),
@@ -270,7 +256,8 @@ impl Kv for MemoryKv {
         let state = self.0.state.lock();
         let number = |serial: u64| TxnNumber { node: 0, serial };
         let awaited = |key: &Bytes| state.waits.values().any(|(known, _)| known == key);
-        let locks = state.locks.iter().filter(|(key, _)| key[..] >= *from && (!contended || awaited(key)));
+        let behind = (Bound::Included(from), Bound::Unbounded);
+        let locks = state.locks.range::<[u8], _>(behind).filter(|(key, _)| !contended || awaited(key));
         let of_key = |(key, holders): (&Bytes, &Vec<(u64, LockMode)>)| {
             let lock = |txn: u64, mode, before: Option<Vec<u64>>| ShownLock {
                 key: key.clone(),
@@ -290,7 +277,9 @@ impl Kv for MemoryKv {
 
     fn lock_owners(&self) -> Vec<LockOwner> {
         let state = self.0.state.lock();
-        let held = |txn: u64| state.locks.values().flatten().filter(|(holder, _)| *holder == txn).count();
+        let mut all: BTreeMap<u64, usize> = BTreeMap::new();
+        state.locks.values().flatten().for_each(|(holder, _)| *all.entry(*holder).or_default() += 1);
+        let held = |txn: u64| all.get(&txn).copied().unwrap_or(0);
         let owner = |(txn, session): (&u64, &u64)| LockOwner {
             txn: TxnNumber { node: 0, serial: *txn },
             session: Some(*session),
@@ -320,6 +309,7 @@ struct MemoryTransaction {
     undo: Vec<(Bytes, Option<Option<Bytes>>)>,
     marks: Vec<usize>,
     lock_marks: Vec<usize>,
+    locks_noted: usize,
     /// Keys that must have a value at the commit.
     present: Vec<Bytes>,
     /// Writes that are not certified.
@@ -738,6 +728,15 @@ impl Transaction for MemoryTransaction {
     fn release_since(&mut self, savepoint: u32) {
         if let Some(&keep) = self.lock_marks.get(savepoint as usize) {
             self.unlock(keep);
+        }
+    }
+
+    fn note_locks(&mut self) {
+        self.locks_noted = self.locks.len();
+    }
+    fn release_noted(&mut self) {
+        if !self.kv.state.lock().grasping {
+            self.unlock(self.locks_noted);
         }
     }
 
