@@ -52,7 +52,6 @@ use crate::types::{SqlType, Value};
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Rows that get their values in one transaction: others wait for one of them no longer than that takes.
@@ -255,16 +254,16 @@ impl Online<'_> {
 
     /// Gives all rows the column that lack it. Those that come to be have it.
     fn fill(&self, end: Timestamp, progress: &ColumnProgress) -> Result<(), SqlError> {
-        let table = self.table_now()?;
-        let mut make = |run: &mut Run<'_>| {
-            let target = Target::new(&table, &run.plan_context())?;
-            Ok((target, run.statement_now(), run.change.since()))
-        };
-        let ((target, context, since), _) = self.step(&|_| BTreeSet::new(), &mut make)?;
-        let access = target.access.clone();
-        let known = self.context.backend.sessions.statistics.of(self.db.kv.as_ref(), table.id);
+        let mut made = None;
+        self.step_table(&mut |run, table| {
+            let (target, since) = (Target::new(&table, &run.plan_context())?, run.change.since());
+            made = Some(Filler { target, context: run.statement_now(), since, table });
+            Ok(())
+        })?;
+        let filler = made.ok_or_else(|| lost("the column"))?;
+        let access = filler.target.access.clone();
+        let known = self.context.backend.sessions.statistics.of(self.db.kv.as_ref(), self.table);
         progress.total.set(known.map_or(0, |known| known.rows));
-        let filler = Filler { table, target, context, since };
         let reading = Sweeper::new(self.begin_after(end)?, access.primary.span(), CHUNK_ROWS);
         for chunk in self.db.kv.sweep_aside(reading) {
             let chunk = chunk?;
@@ -294,10 +293,12 @@ impl Online<'_> {
         for row in left.chunks(1) {
             let mut result = self.fill_rows(filler, row, LockWait::Wait);
             for _ in 1..STEP_ATTEMPTS_MAX {
-                match &result {
-                    Err(e) if is_conflict(e) => result = self.fill_rows(filler, row, LockWait::Wait),
-                    _ => break,
+                if !matches!(&result, Err(e) if is_conflict(e)) {
+                    break;
                 }
+                // Who was taken back need not try again.
+                self.table_now()?;
+                result = self.fill_rows(filler, row, LockWait::Wait);
             }
             result?;
         }

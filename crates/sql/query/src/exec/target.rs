@@ -12,7 +12,7 @@ use crate::expr::Expr;
 use crate::plan::PlanContext;
 use crate::transaction::Isolation;
 use crate::types::{Row, Value};
-use crate::{SqlError, SqlState};
+use crate::{KvError, SqlError, SqlState};
 use std::sync::Arc;
 
 /// Characters of a value that a failing row shows.
@@ -74,7 +74,14 @@ impl Target {
         let value = match (&self.filling, &self.access.table.filling) {
             (None, _) => Value::Null,
             (Some(formula), Some(said)) if said.is_formula() => formula.eval_alone(row)?,
-            (Some(default), _) => evaluate::value(default, row, context)?,
+            (Some(default), said) => evaluate::value(default, row, context).map_err(|e| match said {
+                // Its own sequence went with it: there is nothing to keep any more.
+                Some(said) if said.column.owned_sequence.is_some() && e.state == SqlState::UNDEFINED_TABLE => {
+                    let reason = "a column that was to come was taken back".to_owned();
+                    KvError::Restart { reason, key: None }.into()
+                }
+                _ => e,
+            })?,
         };
         if value.is_null() && !column.nullable {
             let (table, name) = (&self.access.table, self.access.table.filling.as_ref().map(|it| &it.column.name));
