@@ -78,9 +78,18 @@ fn psql() {
     assert!(version.starts_with("15."), "{version}");
     // What operators ask is listed, and is in no dump.
     let listed = run(&["-A", "-t", "-c", "\\dv timeball_internal.*"]);
-    for name in
-        ["clocks", "cluster_sessions", "leases", "locks", "memory", "past", "ranges", "snapshots", "transactions"]
-    {
+    for name in [
+        "clocks",
+        "cluster_sessions",
+        "leases",
+        "locks",
+        "memory",
+        "past",
+        "ranges",
+        "schema_changes",
+        "snapshots",
+        "transactions",
+    ] {
         assert!(listed.contains(&format!("timeball_internal|{name}|view|")), "{name}: {listed}");
     }
     assert!(!listed.contains("|nodes|"), "it is alone: {listed}");

@@ -52,6 +52,8 @@ pub struct DatabaseOptions {
     pub keeps_out: bool,
     /// Who makes something of a table beside its writers looks in each step whether others have taken it back (`ddl`'s `orphans`). For negative controls.
     pub looks_for_its_own: bool,
+    /// Before a column is given to the rows that were there, those are waited for who write without it, and they are ended (`ddl`'s `filling`). For negative controls.
+    pub ends_versions: bool,
     /// What somebody may have seen is erased only once nobody can look at it any more (`catalog`'s `garbage`). For negative controls.
     pub keeps_seen: bool,
     /// Of a load that has failed it is said on record before what it has written is erased: its transaction may have committed all the same. For negative controls.
@@ -83,6 +85,7 @@ impl Default for DatabaseOptions {
             waits_for_users: true,
             keeps_out: true,
             looks_for_its_own: true,
+            ends_versions: true,
             keeps_seen: true,
             withdraws_first: true,
             held_bytes_max: None,

@@ -154,7 +154,7 @@ impl<'a> Change<'a> {
             self.end_before(old)?;
             if let Relation::Table(table) = &mut relation {
                 // Whoever made them is gone: he would hold the guard.
-                (table.building, table.pending, table.gated) = (None, None, false);
+                (table.building, table.pending, table.filling, table.gated) = (None, None, None, false);
             }
             self.discard_building(old)?;
         }

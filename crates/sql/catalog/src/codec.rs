@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 const JSON: u8 = 1;
 const JSON_WITH_FORMULAS: u8 = 2;
 const JSON_WITH_BUILDING: u8 = 3;
+const JSON_WITH_PLACES: u8 = 4;
 
 /// Encodes a descriptor.
 ///
@@ -25,12 +26,15 @@ pub fn encode<T: Serialize>(descriptor: &T) -> Result<Bytes, SqlError> {
 }
 
 /// Encodes a relation: a table with generated columns, or indexes that are more than columns, is of the second form, one with an index or a
-/// constraint that is being made of the third.
+/// constraint that is being made of the third, one whose rows hold what its columns' ids do not say of the fourth.
 ///
 /// # Errors
 /// As [`encode`].
 pub(crate) fn encode_relation(relation: &Relation) -> Result<Bytes, SqlError> {
     let form = match relation {
+        Relation::Table(table) if table.filling.is_some() || table.columns.iter().any(|c| c.stored.is_some()) => {
+            JSON_WITH_PLACES
+        }
         Relation::Table(table) if table.building.is_some() || table.pending.is_some() => JSON_WITH_BUILDING,
         Relation::Table(table)
             if !table.indexes.iter().all(Index::is_plain) || table.columns.iter().any(|c| c.generated.is_some()) =>
@@ -55,7 +59,7 @@ fn encode_as<T: Serialize>(form: u8, descriptor: &T) -> Result<Bytes, SqlError> 
 /// 58030: unknown form (a newer version wrote it), or damaged.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SqlError> {
     match bytes {
-        [JSON | JSON_WITH_FORMULAS | JSON_WITH_BUILDING, json @ ..] => serde_json::from_slice(json)
+        [JSON | JSON_WITH_FORMULAS | JSON_WITH_BUILDING | JSON_WITH_PLACES, json @ ..] => serde_json::from_slice(json)
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("a catalog record cannot be read: {e}"))),
         [form, ..] => Err(SqlError::new(
             SqlState::IO_ERROR,

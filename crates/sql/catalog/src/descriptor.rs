@@ -74,6 +74,9 @@ pub struct Table {
     /// A condition that writers keep already, while the rows that were there are looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Check>,
+    /// A column that writers keep already, while the rows that were there get theirs. See `ddl`'s `filling`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filling: Option<Filling>,
     /// Whoever writes by this version holds its token meanwhile (`FOR KEY SHARE`): a change is about to take that for itself. See `ddl`'s `exclusive`.
     #[serde(default, skip_serializing_if = "is_not")]
     pub gated: bool,
@@ -143,6 +146,52 @@ pub struct Column {
     /// COLLATE, if it is not the database's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collation: Option<Collation>,
+    /// Where rows hold it, if not under its id: its type was changed while they were written. From the same numbers as ids, never reused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<u16>,
+}
+
+impl Column {
+    /// Where rows hold it, from 1.
+    pub fn place(&self) -> u16 {
+        self.stored.unwrap_or(self.id)
+    }
+}
+
+/// A column that is not shown yet: a new one, or one with its next type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Filling {
+    /// What it will be. One of the table's columns with the same id it takes the place of.
+    pub column: Column,
+    /// What it is computed of, over the row, as SQL text; else it is its default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+}
+
+impl Filling {
+    /// Whether it is computed of the row, and not a default.
+    pub fn is_formula(&self) -> bool {
+        self.of.is_some() || self.column.generated.is_some()
+    }
+}
+
+impl Table {
+    /// Whether somebody makes something of it beside its writers, or has left that half-made.
+    pub fn is_unfinished(&self) -> bool {
+        self.building.is_some() || self.pending.is_some() || self.filling.is_some()
+    }
+
+    /// The table as it will be when the column that is being filled is shown.
+    #[must_use]
+    pub fn filled(mut self) -> Table {
+        if let Some(Filling { column, .. }) = self.filling.take() {
+            match self.columns.iter_mut().find(|known| known.id == column.id) {
+                Some(known) => *known = column,
+                None => self.columns.push(column),
+            }
+        }
+        self
+    }
 }
 
 /// What COLLATE says. Texts are compared by their bytes under each of them; who reads the catalogs is told what was said.

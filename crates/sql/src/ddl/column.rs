@@ -46,6 +46,7 @@ impl Run<'_> {
             identity: None,
             owned_sequence: None,
             generated: None,
+            stored: None,
             collation: def.collation.filter(|c| *c != Collation::Default),
         };
         let mut sequence = declared.serial.then(SequenceOptions::default);

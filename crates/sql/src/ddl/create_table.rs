@@ -21,6 +21,7 @@ pub(super) fn empty_table(schema: &Schema, name: &str, id: Oid, primary: Oid) ->
         has_primary_key: false,
         building: None,
         pending: None,
+        filling: None,
         gated: false,
         maker: 0,
         indexes: Vec::new(),

@@ -1,7 +1,7 @@
 //! A table that is changed while its writers wait: ALTER TABLE that reads all rows.
 //!
 //! # Problem
-//! A column whose DEFAULT differs from row to row, another type, another primary key: the table is read and written anew, in one transaction that is refused by the first row
+//! Another primary key, another type of a column that an index reads, several things at once (what can be done column by column is: [`super::filling`]): the table is read and written anew, in one transaction that is refused by the first row
 //! that changes meanwhile. Under steady writers it never ends. PostgreSQL lets them wait (ACCESS EXCLUSIVE). A lock of the table that every writer takes would cost
 //! each of them, at the leader of the catalog, for the sake of changes, which are rare (decision 211).
 //!

@@ -33,6 +33,7 @@ mod drop;
 mod exclusive;
 mod expression;
 mod extension;
+mod filling;
 mod follow;
 mod foreign_key;
 mod index;
@@ -62,7 +63,9 @@ mod view_text;
 
 pub(crate) use about::tokens as tokens_named;
 pub(crate) use barrier::Barrier;
+
 pub use exclusive::{alter_exclusively, reads_rows};
+pub use filling::{fill_column_online, fills_column};
 pub use load::Loader;
 pub(crate) use load::held_bytes_max;
 pub(crate) use naming::constraint_names;

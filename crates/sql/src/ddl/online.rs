@@ -24,7 +24,7 @@
 //! 7. A first step ends the version before the present one. That may be in use: behind another change in steps, or one that was taken back. So its users are waited for before anything is announced.
 //!
 //! Caveats: it waits for open blocks that have written to the table, as CREATE INDEX CONCURRENTLY of PostgreSQL does. Inside a block, or of a
-//! table that has other changes made in one statement, an index is made by one transaction. ADD FOREIGN KEY and changes of types are not done so. Marks of hot rows are as many as their changed entries.
+//! table that has other changes made in one statement, an index is made by one transaction. ADD FOREIGN KEY is not done so; columns are by [`super::filling`]. Marks of hot rows are as many as their changed entries.
 
 use super::about;
 use super::constraint::{all_nullable, contains_nulls, violated};
@@ -59,7 +59,7 @@ use std::sync::Arc;
 /// How often a step is tried.
 pub(super) const STEP_ATTEMPTS_MAX: usize = 64;
 /// Rows read at once.
-const CHUNK_ROWS: usize = 4096;
+pub(super) const CHUNK_ROWS: usize = 4096;
 /// Marks looked at in one transaction; where it is refused, one by one.
 const MARKS_MAX: usize = 256;
 
@@ -73,7 +73,7 @@ pub(super) struct Online<'a> {
     /// When the last step was committed.
     committed: Cell<Timestamp>,
     /// What it has announced, once it has.
-    made: RefCell<Option<Made>>,
+    pub(super) made: RefCell<Option<Made>>,
 }
 
 /// What the client of a statement is told that has run by transactions of its own, and when the last of them was committed: what it reads next lies at or above that.
@@ -207,7 +207,7 @@ impl<'a> Online<'a> {
         (notices, self.committed.get())
     }
 
-    fn patience(&self) -> Patience {
+    pub(super) fn patience(&self) -> Patience {
         self.context.patience()
     }
 
@@ -217,7 +217,7 @@ impl<'a> Online<'a> {
 
     /// A transaction that reads what is committed now, at or above `end`, and keeps it readable. (The session's consistency may be one whose snapshots lie
     /// where its clock says.)
-    fn begin_after(&self, end: Timestamp) -> Result<Box<dyn Transaction>, KvError> {
+    pub(super) fn begin_after(&self, end: Timestamp) -> Result<Box<dyn Transaction>, KvError> {
         let at = self.begin(Isolation::RepeatableRead)?.snapshot().max(end);
         self.db.kv.begin(&BeginOptions { as_of: Some(at), read_only: true, ..self.options.clone() })
     }
@@ -228,7 +228,7 @@ impl<'a> Online<'a> {
     }
 
     /// The table, which has what was announced.
-    fn table_now(&self) -> Result<Table, SqlError> {
+    pub(super) fn table_now(&self) -> Result<Table, SqlError> {
         let table = self.catalog_now()?.table(self.table).cloned();
         table.filter(|table| self.has_made(table)).ok_or_else(taken_back)
     }
@@ -239,9 +239,9 @@ impl<'a> Online<'a> {
     }
 
     /// Nothing of another change is left, and nobody writes by the version before the present one, which the first step ends. The table is held.
-    fn clear(&self) -> Result<(), SqlError> {
+    pub(super) fn clear(&self) -> Result<(), SqlError> {
         let table = self.table_now()?;
-        if table.building.is_some() || table.pending.is_some() {
+        if table.is_unfinished() {
             take_back(self.db, &self.patience(), self.table, &|_| true)?;
         }
         let before = version_before(&table);
@@ -249,7 +249,7 @@ impl<'a> Online<'a> {
     }
 
     /// The statement has ended: so what it has announced is nobody's, if it `failed`.
-    fn leave(&self, failed: bool) {
+    pub(super) fn leave(&self, failed: bool) {
         if let Some(made) = self.made.borrow().as_ref().filter(|_| failed) {
             // If even that fails, maintenance does it.
             let _ = take_back(self.db, &last_patience(self.db), self.table, &|table| made.is_of(table));
@@ -257,7 +257,7 @@ impl<'a> Online<'a> {
     }
 
     /// Waits for other changes of the table, and keeps them away.
-    fn hold_table(&mut self, name: &Name) -> Result<Box<dyn Transaction>, SqlError> {
+    pub(super) fn hold_table(&mut self, name: &Name) -> Result<Box<dyn Transaction>, SqlError> {
         self.hold_tables(name, &[]).map(|(guard, _)| guard)
     }
 
@@ -348,7 +348,7 @@ impl<'a> Online<'a> {
     }
 
     /// A step of the table itself, which has what was announced.
-    fn step_table(
+    pub(super) fn step_table(
         &self,
         make: &mut dyn FnMut(&mut Run<'_>, Table) -> Result<(), SqlError>,
     ) -> Result<Vec<SqlError>, SqlError> {
@@ -684,7 +684,7 @@ impl Online<'_> {
     }
 }
 
-fn is_conflict(e: &SqlError) -> bool {
+pub(super) fn is_conflict(e: &SqlError) -> bool {
     SqlError::retry(e) || e.state == SqlState(*b"40P01")
 }
 

@@ -11,7 +11,7 @@
 //! # Invariants
 //! 1. Nothing that writers rely on ends. Who has written by the version, or by the one before, commits; and counts as a user of the table: the next change waits for him. (One that is made in
 //!    steps does so before its first: [`super::online`].)
-//! 2. Who makes something looks in each of its steps whether that is still there ([`Made`]): an index by its id, which no other ever has; a condition by the version that it came with,
+//! 2. Who makes something looks in each of its steps whether that is still there ([`Made`]): an index by its id, which no other ever has, a column by its place in rows; a condition by the version that it came with,
 //!    which grows with all but this. So one that was only slow, or paused, shows nothing that writers have not kept.
 //! 3. Taken back is what its statement says has ended, or what nobody holds the guard of: a live statement does, unless a lock table was lost. Then its node is asked, and one that does not
 //!    answer counts as gone: by 2 nothing worse comes of it than that the statement begins anew.
@@ -39,6 +39,8 @@ pub(super) enum Made {
     Index(Oid),
     /// A condition, and the version of the table that it came with.
     Condition(Check, u64),
+    /// A column that rows get, by where they hold it: no other is held there, ever.
+    Column(u16),
 }
 
 impl Made {
@@ -46,6 +48,7 @@ impl Made {
     pub fn is_of(&self, table: &Table) -> bool {
         match self {
             Made::Index(index) => table.building.as_ref().is_some_and(|building| building.index.id == *index),
+            Made::Column(place) => table.filling.as_ref().is_some_and(|filling| filling.column.place() == *place),
             Made::Condition(pending, version) => table.version == *version && table.pending.as_ref() == Some(pending),
         }
     }
@@ -69,13 +72,19 @@ pub(super) fn take_back(
     meant: &dyn Fn(&Table) -> bool,
 ) -> Result<(), SqlError> {
     change_now(db, patience, table, &|change, table| {
-        if table.building.is_none() && table.pending.is_none() || !meant(&table) {
+        if !table.is_unfinished() || !meant(&table) {
             return Ok(());
+        }
+        // The sequence of a new column is nobody's.
+        if let Some(column) = table.filling.as_ref().map(|filling| &filling.column)
+            && let Some(sequence) = column.owned_sequence.filter(|_| table.columns.iter().all(|c| c.id != column.id))
+        {
+            change.remove_relation(sequence)?;
         }
         for index in table.building.iter().flat_map(|building| [building.index.id, building.marks]) {
             change.leave_index(index, &table)?;
         }
-        change.restate_table(Table { building: None, pending: None, ..table })
+        change.restate_table(Table { building: None, pending: None, filling: None, ..table })
     })
 }
 
@@ -140,7 +149,9 @@ pub fn take_back_orphans(db: &Database, patience: &Patience) -> Result<bool, Sql
     for relation in catalog.all_relations() {
         let Relation::Table(table) = &**relation else { continue };
         let index = table.building.as_ref().map(|building| building.index.id);
-        let made = index.or(table.pending.is_some().then_some(table.id)).filter(|made| !db.builds.contains(*made));
+        let made = index
+            .or((table.pending.is_some() || table.filling.is_some()).then_some(table.id))
+            .filter(|made| !db.builds.contains(*made));
         let gated = table.gated && !db.builds.contains(table.id);
         if made.is_none() && !gated {
             continue;
@@ -151,7 +162,9 @@ pub fn take_back_orphans(db: &Database, patience: &Patience) -> Result<bool, Sql
         }
         if made.is_some_and(|made| !is_made_elsewhere(db.kv.as_ref(), table.maker, made)) {
             // As it was seen before the guard was free.
-            let same = |now: &Table| now.building == table.building && now.pending == table.pending;
+            let same = |now: &Table| {
+                now.building == table.building && now.pending == table.pending && now.filling == table.filling
+            };
             take_back(db, patience, table.id, &|now| now.version == table.version && same(now))?;
             done = true;
         }

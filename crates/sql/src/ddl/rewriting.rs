@@ -219,7 +219,7 @@ impl Run<'_> {
         (context.params, context.sequences) = (self.statement.params.clone(), self.statement.sequences.clone());
         self.touch().has_locked([key::guard(what.table)]);
         // What a change left that nobody makes any more goes with it.
-        (table.building, table.pending) = (None, None);
+        (table.building, table.pending, table.filling) = (None, None, None);
         let indexes = |table: &Table| -> Vec<Oid> {
             std::iter::once(&table.primary).chain(&table.indexes).map(|index| index.id).collect()
         };

@@ -122,7 +122,7 @@ impl Run<'_> {
                 let mut row = map(row)?;
                 access.generate(None, &mut row)?;
                 new.check(&row, None, &self.statement)?;
-                load(RowImage::new(&access, &row, row_id())?, &row)
+                load(RowImage::new(&access, &row, row_id(), None)?, &row)
             }),
             None => {
                 // Only what keys need, and what may not be NULL from now on, is looked at.

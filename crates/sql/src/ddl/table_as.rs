@@ -63,6 +63,7 @@ impl Run<'_> {
                 identity: None,
                 owned_sequence: None,
                 generated: None,
+                stored: None,
                 collation: None,
             });
             table.next_column += 1;
@@ -103,7 +104,7 @@ impl Run<'_> {
     ) -> Result<(), SqlError> {
         let mut add = |rows: Vec<crate::types::Row>| {
             for row in rows {
-                let image = RowImage::new(access, &row, self.db.kv.unique_id())?;
+                let image = RowImage::new(access, &row, self.db.kv.unique_id(), None)?;
                 loader.put(self.db, image.key, image.value)?;
                 *count += 1;
             }

@@ -121,7 +121,7 @@ pub(crate) enum Refused {
 
 /// Whether a table may ever be filled so: its rows are checked by themselves, and nothing is being made of it. (Its gate may be closed: who was behind it may have failed.)
 pub(crate) fn may_be_taken(table: &Table) -> bool {
-    table.foreign_keys.is_empty() && table.building.is_none() && table.pending.is_none()
+    table.foreign_keys.is_empty() && !table.is_unfinished()
 }
 
 impl Takeover<'_> {

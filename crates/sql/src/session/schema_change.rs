@@ -7,10 +7,12 @@ use crate::catalog::{Changed, Named};
 use crate::database::Database;
 use crate::ddl::{
     Done, Ending, Holds, Making, Run, Users, UsersFound, add_condition_online, adds_condition, alter_exclusively,
-    create_index_online, is_large, reads_rows, tokens_named,
+    create_index_online, fill_column_online, fills_column, is_large, reads_rows, tokens_named,
 };
 use crate::output::Output;
-use crate::syntax::{AlterAction, Ddl, DefaultOf, Name, ObjectKind, TableConstraint, TableConstraintKind};
+use crate::syntax::{
+    AlterAction, ColumnChange, Ddl, DefaultOf, Name, ObjectKind, TableConstraint, TableConstraintKind,
+};
 use crate::transaction::BeginOptions;
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
@@ -144,7 +146,9 @@ impl Session {
         let named = active.view.named(schema.as_deref(), name).filter(|_| database.is_none());
         let Some(Named::Relation(id)) = named else { return Ok(false) };
         let Some(table) = active.view.snapshot().table(id) else { return Ok(false) };
-        let can = action.is_none_or(|action| unique_of(action).is_some() || adds_condition(table, action));
+        let can = action.is_none_or(|action| {
+            unique_of(action).is_some() || adds_condition(table, action) || fills_column(table, action)
+        });
         Ok(can && (self.met_conflict || active.txn.with(|t| is_large(t, table))?))
     }
 
@@ -193,6 +197,14 @@ impl Session {
                     Some((constraint, columns)) => {
                         let making = Making::Unique(name, constraint, columns);
                         create_index_online(db, database, &statement, options, making)?
+                    }
+                    None if matches!(
+                        action,
+                        AlterAction::AddColumn { .. }
+                            | AlterAction::AlterColumn { change: ColumnChange::Type { .. }, .. }
+                    ) =>
+                    {
+                        fill_column_online(db, database, &statement, options, name, action)?
                     }
                     None => add_condition_online(db, database, &statement, options, name, action)?,
                 };

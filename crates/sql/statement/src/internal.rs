@@ -4,6 +4,7 @@ use crate::SqlError;
 use crate::answers;
 use crate::contention::{leases, views};
 use crate::peers::Row;
+use crate::progress::Task;
 use crate::sessions::Backend;
 use crate::statement::Statement;
 use crate::transaction::Kv;
@@ -16,12 +17,26 @@ use std::sync::Arc;
 const SNAPSHOTS: [&str; 8] =
     ["pid", "user_name", "application_name", "state", "snapshot", "age_ms", "is_oldest", "query"];
 
+/// Column names of the changes of columns that this node makes beside writers.
+const SCHEMA_CHANGES: [&str; 6] = ["pid", "table_id", "command", "phase", "rows_total", "rows_done"];
+
 /// Rows of text, as the layers below have them.
 type Rows = Vec<Row>;
 
 /// The tables that there may be, in the order of their OIDs: see `pg_catalog`. New ones come last.
-pub const NAMES: [&str; 10] =
-    ["snapshots", "cluster_sessions", "locks", "transactions", "leases", "clocks", "memory", "nodes", "ranges", "past"];
+pub const NAMES: [&str; 11] = [
+    "snapshots",
+    "cluster_sessions",
+    "locks",
+    "transactions",
+    "leases",
+    "clocks",
+    "memory",
+    "nodes",
+    "ranges",
+    "past",
+    "schema_changes",
+];
 
 /// Columns of the layers' clocks.
 pub const CLOCKS: [&str; 10] = [
@@ -80,6 +95,7 @@ pub const PAST: [&str; 6] =
 fn type_of(column: &str) -> SqlType {
     match column {
         "node_id" | "leader_node_id" | "pid" | "cluster_version" => SqlType::Int4,
+        "table_id" | "rows_total" | "rows_done" => SqlType::Int8,
         "range_id" | "index_id" | "database_id" | "term" | "applied" | "prepared" | "waiting" | "commits" => {
             SqlType::Int8
         }
@@ -106,6 +122,7 @@ pub fn shape(name: &str) -> Option<Vec<(&'static str, SqlType)>> {
     match name {
         "snapshots" => typed(&SNAPSHOTS),
         "cluster_sessions" => typed(&answers::COLUMNS),
+        "schema_changes" => typed(&SCHEMA_CHANGES),
         "locks" => Some(views::LOCK_COLUMNS.to_vec()),
         "transactions" => Some(views::TRANSACTION_COLUMNS.to_vec()),
         "leases" => Some(leases::COLUMNS.to_vec()),
@@ -121,7 +138,7 @@ pub fn shape(name: &str) -> Option<Vec<(&'static str, SqlType)>> {
 /// Whether there is such a table here: some are of clusters, or of a node that is alone.
 pub fn is_there(kv: &dyn Kv, name: &str) -> bool {
     match name {
-        "snapshots" | "cluster_sessions" | "locks" | "transactions" | "leases" => true,
+        "snapshots" | "cluster_sessions" | "locks" | "transactions" | "leases" | "schema_changes" => true,
         name => NAMES.contains(&name) && kv.has_internal_table(name),
     }
 }
@@ -141,6 +158,7 @@ pub fn rows(context: &Statement, name: &str) -> Result<Option<Vec<Vec<Value>>>, 
     let rows = match name {
         "cluster_sessions" => answers::all(sessions, kv, &mut || context.check().is_err()),
         "snapshots" => snapshots(&sessions.all(), kv.monotonic_us()),
+        "schema_changes" => schema_changes(&sessions.all()),
         "locks" => views::locks(context),
         "transactions" => views::transactions(context),
         "leases" => leases::rows(context),
@@ -181,6 +199,22 @@ fn snapshots(sessions: &[Arc<Backend>], now_us: i64) -> Rows {
         ]
     };
     held.into_iter().map(row).collect()
+}
+
+/// How far the changes of columns are that sessions of this node make.
+fn schema_changes(sessions: &[Arc<Backend>]) -> Rows {
+    let row = |backend: &Arc<Backend>| {
+        let Some(Task::Column(column)) = backend.progress.task() else { return None };
+        Some(vec![
+            Some(backend.pid.to_string()),
+            Some(column.table.to_string()),
+            Some("ALTER TABLE".to_owned()),
+            Some(column.phase().to_owned()),
+            Some(column.total.get().to_string()),
+            Some(column.done.get().to_string()),
+        ])
+    };
+    sessions.iter().filter_map(row).collect()
 }
 
 #[cfg(test)]

@@ -87,6 +87,46 @@ impl IndexProgress {
     }
 }
 
+/// A column that the rows of a table get while it is written.
+#[derive(Debug, Default)]
+pub struct ColumnProgress {
+    /// The table.
+    pub table: u32,
+    /// Where rows hold it.
+    pub place: u16,
+    phase: AtomicU8,
+    /// Rows to go through; 0: nobody knows.
+    pub total: Count,
+    /// Of these, how many are done.
+    pub done: Count,
+}
+
+/// What is done for a column now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnPhase {
+    /// Writers that do not know of it yet are waited for.
+    WaitingBefore = 0,
+    /// The rows that were there get it.
+    Filling = 1,
+    /// It is shown, once those have ended who write the old one.
+    WaitingAfter = 2,
+}
+
+impl ColumnProgress {
+    /// The next phase.
+    pub fn enter(&self, phase: ColumnPhase) {
+        self.phase.store(phase as u8, Relaxed);
+    }
+    /// In words like those for indexes.
+    pub fn phase(&self) -> &'static str {
+        match self.phase.load(Relaxed) {
+            0 => "waiting for writers before filling",
+            1 => "filling rows",
+            _ => "waiting for writers before showing",
+        }
+    }
+}
+
 /// What a session is busy with for long.
 #[derive(Clone, Debug)]
 pub enum Task {
@@ -94,6 +134,8 @@ pub enum Task {
     Copy(Arc<CopyProgress>),
     /// CREATE INDEX, ADD PRIMARY KEY.
     Index(Arc<IndexProgress>),
+    /// ADD COLUMN, ALTER COLUMN .. TYPE beside writers.
+    Column(Arc<ColumnProgress>),
 }
 
 /// The present task of a session.
@@ -117,6 +159,13 @@ impl Progress {
     pub fn show_index(self: &Arc<Self>, table: u32, index: u32) -> Shown<IndexProgress> {
         let task = Arc::new(IndexProgress { table, index, ..IndexProgress::default() });
         *self.0.lock() = Some(Task::Index(task.clone()));
+        Shown { progress: self.clone(), task }
+    }
+
+    /// Shows the filling of a column.
+    pub fn show_column(self: &Arc<Self>, table: u32, place: u16) -> Shown<ColumnProgress> {
+        let task = Arc::new(ColumnProgress { table, place, ..ColumnProgress::default() });
+        *self.0.lock() = Some(Task::Column(task.clone()));
         Shown { progress: self.clone(), task }
     }
 }

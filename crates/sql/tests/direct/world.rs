@@ -300,6 +300,7 @@ impl World {
             indexes: Vec::new(),
             building: None,
             pending: None,
+            filling: None,
             gated: false,
             maker: 0,
             checks: Vec::new(),
@@ -321,6 +322,7 @@ impl World {
                 identity: None,
                 owned_sequence: None,
                 generated: None,
+                stored: None,
                 collation: None,
             });
         }

@@ -18,7 +18,10 @@ pub(super) fn is_gated(kv: &impl Kv) -> bool {
 
 /// Whether a table is being changed.
 pub(super) fn is_changed(kv: &impl Kv) -> bool {
-    is_gated(kv) || records_have(kv, b"\"building\"") || records_have(kv, b"\"pending\"")
+    is_gated(kv)
+        || records_have(kv, b"\"building\"")
+        || records_have(kv, b"\"pending\"")
+        || records_have(kv, b"\"filling\"")
 }
 
 /// What is read of the catalog's records themselves.

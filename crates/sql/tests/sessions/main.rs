@@ -40,6 +40,7 @@ mod cursors;
 mod defaults;
 mod ended;
 mod exclusive;
+mod filling;
 mod fills;
 mod found_rows;
 mod gates;

@@ -39,14 +39,14 @@ fn compare(a: &mut Session) {
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % end
     }
     /// A write of the table.
-    fn write(&mut self) -> String {
+    pub(super) fn write(&mut self) -> String {
         let (id, v) = (1 + self.below(ROWS as u64 + 200), self.below(VALUES));
         match self.below(6) {
             0 => format!("DELETE FROM t WHERE id = {id}"),
@@ -122,6 +122,8 @@ pub(super) struct Meddled {
     pub(super) left: Arc<AtomicUsize>,
     /// Nobody writes.
     pub(super) idles: Arc<AtomicBool>,
+    /// What is written.
+    pub(super) write: fn(&mut Chance) -> String,
 }
 impl Meddled {
     pub(super) fn new() -> Meddled {
@@ -129,7 +131,7 @@ impl Meddled {
     }
     pub(super) fn over(kv: MemoryKv) -> Meddled {
         let left = Arc::new(AtomicUsize::new(usize::MAX));
-        Meddled { kv, by: Arc::default(), left, idles: Arc::default() }
+        Meddled { kv, by: Arc::default(), left, idles: Arc::default(), write: Chance::write }
     }
 }
 impl Kv for Meddled {
@@ -143,7 +145,7 @@ impl Kv for Meddled {
             }
             let writes = if self.idles.load(Ordering::Relaxed) { 0 } else { 4 };
             for _ in 0..writes {
-                let sql = chance.write();
+                let sql = (self.write)(chance);
                 let state = state_of(session, &sql);
                 assert!(
                     ["00000", "23505", "23503", "23514", "42P10", "55P03"].contains(&state.as_str()),

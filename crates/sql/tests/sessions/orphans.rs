@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What happens beside a transaction.
-type Beside = Box<dyn FnMut() + Send>;
+pub(super) type Beside = Box<dyn FnMut() + Send>;
 
 /// A node over what all of them see.
 #[derive(Clone)]
-struct Node {
-    kv: MemoryKv,
+pub(super) struct Node {
+    pub(super) kv: MemoryKv,
     node: u32,
     /// Transactions that can still begin: then this happens, if there is such, or the process is as good as dead.
-    steps: Arc<AtomicUsize>,
-    then: Arc<Mutex<Option<Beside>>>,
+    pub(super) steps: Arc<AtomicUsize>,
+    pub(super) then: Arc<Mutex<Option<Beside>>>,
 }
 
 impl Node {
-    fn of(kv: &MemoryKv, node: u32) -> Node {
+    pub(super) fn of(kv: &MemoryKv, node: u32) -> Node {
         let steps = Arc::new(AtomicUsize::new(usize::MAX));
         Node { kv: kv.clone(), node, steps, then: Arc::default() }
     }
@@ -46,7 +46,7 @@ impl Kv for Node {
 }
 
 /// What is made, whether that is shown, what breaks it, and how many rows do.
-const MADE: [[&str; 4]; 4] = [
+const MADE: [[&str; 4]; 7] = [
     [
         "CREATE INDEX t_v ON t (v)",
         "SELECT count(*) FROM pg_class WHERE relname = 't_v'",
@@ -70,6 +70,24 @@ const MADE: [[&str; 4]; 4] = [
         "SELECT count(*) FROM pg_class WHERE relname = 't_u'",
         "UPDATE t SET u = 7 WHERE id = 5",
         "SELECT count(*) - count(DISTINCT u + 0) FROM t",
+    ],
+    [
+        "ALTER TABLE t ADD COLUMN r float8 NOT NULL DEFAULT random()",
+        "SELECT count(*) FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'r'",
+        "INSERT INTO t VALUES (900000, 1, 900000)",
+        "SELECT count(*) - count(r) FROM t",
+    ],
+    [
+        "ALTER TABLE t ADD COLUMN s serial",
+        "SELECT count(*) FROM pg_class WHERE relname = 't_s_seq'",
+        "INSERT INTO t VALUES (900000, 1, 900000)",
+        "SELECT count(*) - count(s) FROM t",
+    ],
+    [
+        "ALTER TABLE t ALTER COLUMN v TYPE bigint USING v + 0",
+        "SELECT count(*) FROM information_schema.columns WHERE table_name = 't' AND data_type = 'bigint'",
+        "INSERT INTO t VALUES (900000, 1, 900000)",
+        "SELECT count(*) - count(v) FROM t",
     ],
 ];
 

@@ -10,8 +10,8 @@ use std::thread;
 pub(super) const LOCK_WAITS: &str = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
 /// How many transactions wait for keys.
 pub(super) const KEY_WAITS: &str = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-/// An ALTER TABLE that reads all rows.
-pub(super) const FILLED: &str = "ALTER TABLE t ADD COLUMN r float8 NOT NULL DEFAULT random()";
+/// An ALTER TABLE that reads all rows, and that of more than one thing: so writers wait for it.
+pub(super) const FILLED: &str = "ALTER TABLE t ADD COLUMN r float8 NOT NULL DEFAULT random(), ADD COLUMN z int";
 
 /// So often a condition is looked for until it counts as never true.
 const TURNS_MAX: usize = 300_000;

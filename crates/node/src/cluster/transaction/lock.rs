@@ -99,6 +99,7 @@ impl<E: Engine> Transaction<E> {
             drop(core);
             core = member.look();
         }
+        self.locks_asked += done;
         if !core.stirred.is_empty() {
             member.touch();
         }

@@ -631,7 +631,8 @@ impl BulkInsert {
             let mut row = if plain { row } else { make_row(&self.columns, &row, context)? };
             target.access.generate(None, &mut row)?;
             target.check(&row, None, context)?;
-            let image = RowImage::new(&target.access, &row, writer.row_id(target))?;
+            let hidden = target.hidden(&row, None, context)?;
+            let image = RowImage::new(&target.access, &row, writer.row_id(target), hidden.as_ref())?;
             batch.push((row, image));
         }
         Ok(batch)

@@ -91,7 +91,7 @@ impl Rewrite<'_> {
         let old_key = Bytes::copy_from_slice(key);
         let old = Old { key: &old_key, stored, row: before };
         new.check(after, Some((touch, &old)), self.context)?;
-        let value = access.rewrite(stored, after, &touch.changed)?;
+        let value = access.rewrite(stored, after, &touch.changed, None)?;
         let moves = touch.key && keys_differ(&access.primary, before, after);
         let key = if moves { access.row_key(after, 0)? } else { self.place(key) };
         let image = RowImage::at(access, after, key, value)?;

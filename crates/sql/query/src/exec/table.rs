@@ -19,7 +19,7 @@ use super::formula::LazyFormulas;
 use super::index::{ENTRY_HOLDS_TAIL, ENTRY_KEY_HOLDS_TAIL};
 pub use super::index::{IndexAccess, KeyColumn};
 use super::row::{self, RowView, Source, Stored};
-use crate::catalog::{Building, Index, Table};
+use crate::catalog::{Building, Column, Index, Table};
 use crate::context::EvalSettings;
 use crate::encoding::key;
 use crate::expr::Expr;
@@ -48,10 +48,14 @@ pub struct TableAccess {
     pub building: Option<BuildingAccess>,
     /// Generated columns: slots, and their values over the row by slot.
     pub generated: Vec<(usize, Expr)>,
-    /// Greatest column id: how many positions a row has.
+    /// A column that is not shown yet, and that writers keep.
+    pub filling: Option<ColumnAccess>,
+    /// How many positions a row has: the greatest place of a column that is shown.
     pub width: usize,
-    /// Slot of a position (column id - 1); `None` for dropped columns.
+    /// Slot of a column by its id - 1; `None` for dropped columns.
     slot_of: Vec<Option<usize>>,
+    /// Slot of a position of rows (a column's place - 1); `None` for what no column holds any more.
+    slot_at: Vec<Option<usize>>,
 }
 
 /// An index that is being made while its table is written: nobody reads it.
@@ -79,6 +83,8 @@ pub struct EntryColumns {
 pub struct ColumnAccess {
     /// Its id.
     pub id: u16,
+    /// Where rows hold it, from 1: its id, but for one whose type was changed beside writers.
+    pub place: u16,
     /// Its type.
     pub ty: SqlType,
     /// NULL allowed.
@@ -93,19 +99,18 @@ impl TableAccess {
     /// # Errors
     /// XX000 for a descriptor that contradicts itself.
     pub fn new(table: &Table) -> Result<Self, SqlError> {
-        let width = table.columns.iter().map(|c| c.id as usize).max().unwrap_or(0);
-        let mut slot_of = vec![None; width];
+        let greatest = |of: fn(&Column) -> u16| table.columns.iter().map(|c| of(c) as usize).max().unwrap_or(0);
+        let width = greatest(Column::place);
+        let (mut slot_of, mut slot_at) = (vec![None; greatest(|c| c.id)], vec![None; width]);
         let mut columns = Vec::with_capacity(table.columns.len());
         for (slot, column) in table.columns.iter().enumerate() {
-            let position = (column.id as usize)
-                .checked_sub(1)
-                .ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "a column has id 0"))?;
-            slot_of[position] = Some(slot);
-            let missing = match &column.missing {
-                None => Value::Null,
-                Some(text) => Value::parse_text(&column.ty, text, &EvalSettings::default())?,
-            };
-            columns.push(ColumnAccess { id: column.id, ty: column.ty.clone(), nullable: column.nullable, missing });
+            slot_of[position(column.id)?] = Some(slot);
+            slot_at[position(column.place())?] = Some(slot);
+            columns.push(ColumnAccess::new(column)?);
+        }
+        let filling = table.filling.as_ref().map(|filling| ColumnAccess::new(&filling.column)).transpose()?;
+        if filling.as_ref().is_some_and(|column| usize::from(column.place) <= width) {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "rows hold another column where one is being filled"));
         }
         let formulas = LazyFormulas::new(table);
         let compile = |index| IndexAccess::new(index, &slot_of, &columns, &formulas);
@@ -124,7 +129,8 @@ impl TableAccess {
                 generated.push((slot, formulas.get().assigned(text, &column.name, &column.ty)?));
             }
         }
-        Ok(TableAccess { table: table.clone(), columns, primary, indexes, building, generated, width, slot_of })
+        let table = table.clone();
+        Ok(TableAccess { table, columns, primary, indexes, building, generated, filling, width, slot_of, slot_at })
     }
 
     /// Slot of the column with this id.
@@ -166,7 +172,7 @@ impl TableAccess {
         let view = RowView::new(stored)?;
         for &slot in slots {
             let column = &self.columns[slot];
-            match view.column(column.id)? {
+            match view.column(column.place)? {
                 Stored::Bytes(bytes) => row::decode_to(&column.ty, bytes, &mut row[slot])?,
                 Stored::Null => row[slot] = Value::Null,
                 Stored::Missing => row[slot] = column.missing.clone(),
@@ -214,7 +220,7 @@ impl TableAccess {
     /// Decodes one column.
     pub(crate) fn decode_column(&self, view: &RowView<'_>, slot: usize) -> Result<Value, SqlError> {
         let column = &self.columns[slot];
-        match view.column(column.id)? {
+        match view.column(column.place)? {
             Stored::Bytes(bytes) => row::decode(&column.ty, bytes),
             Stored::Null => Ok(Value::Null),
             Stored::Missing => Ok(column.missing.clone()),
@@ -233,28 +239,92 @@ impl TableAccess {
         Ok(())
     }
 
-    /// Encodes a whole row, given by slot.
-    pub fn encode(&self, row: &[Value]) -> Result<Bytes, SqlError> {
+    /// Encodes a whole row, given by slot, and by itself the column that is not shown yet, if there is one.
+    ///
+    /// # Errors
+    /// XX000 for a value of another type, or one too few; 54000 for a row that is too large.
+    pub fn encode(&self, row: &[Value], hidden: Option<&Value>) -> Result<Bytes, SqlError> {
         self.check_types(row, |_| true)?;
-        row::encode(self.width, |position| match self.slot_of[position] {
-            Some(slot) => Source::Value(&row[slot]),
-            None => Source::Null,
+        let width = self.width_with(hidden)?;
+        if self.filling.is_some() && hidden.is_none() {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a new row lacks the value of a column to come"));
+        }
+        row::encode(width, |position| match self.slot_at.get(position) {
+            Some(Some(slot)) => Source::Value(&row[*slot]),
+            _ => self.hidden_at(position, hidden).map_or(Source::Null, Source::Value),
         })
     }
 
-    /// Encodes a row anew in which only the slots marked in `changed` take their values from `row`; the rest keep their bytes.
-    pub fn rewrite(&self, stored: &[u8], row: &[Value], changed: &[bool]) -> Result<Bytes, SqlError> {
+    /// Encodes a row anew in which only the slots marked in `changed` take their values from `row`; the rest keep their bytes. So does the column that is not shown yet where it is not given:
+    /// a row that lacks it goes on to.
+    ///
+    /// # Errors
+    /// As [`TableAccess::encode`].
+    pub fn rewrite(
+        &self,
+        stored: &[u8],
+        row: &[Value],
+        changed: &[bool],
+        hidden: Option<&Value>,
+    ) -> Result<Bytes, SqlError> {
         let view = RowView::new(stored)?;
         self.check_types(row, |slot| changed[slot])?;
-        row::encode(self.width, |position| match self.slot_of[position] {
-            None => Source::Null,
-            Some(slot) if changed[slot] => Source::Value(&row[slot]),
-            Some(slot) => match view.column(position as u16 + 1) {
-                Ok(Stored::Bytes(bytes)) => Source::Bytes(bytes),
-                Ok(Stored::Missing) => Source::Value(&self.columns[slot].missing),
-                Ok(Stored::Null) | Err(_) => Source::Null,
+        let width = match &self.filling {
+            Some(column) if hidden.is_none() && view.column(column.place)? != Stored::Missing => column.place.into(),
+            _ => self.width_with(hidden)?,
+        };
+        let bytes = |position: usize, missing| match view.column(position as u16 + 1) {
+            Ok(Stored::Bytes(bytes)) => Source::Bytes(bytes),
+            Ok(Stored::Missing) => missing,
+            Ok(Stored::Null) | Err(_) => Source::Null,
+        };
+        row::encode(width, |position| match self.slot_at.get(position) {
+            Some(Some(slot)) if changed[*slot] => Source::Value(&row[*slot]),
+            Some(Some(slot)) => bytes(position, Source::Value(&self.columns[*slot].missing)),
+            _ => match (self.hidden_at(position, hidden), &self.filling) {
+                (Some(value), _) => Source::Value(value),
+                (None, Some(column)) if usize::from(column.place) == position + 1 => bytes(position, Source::Null),
+                _ => Source::Null,
             },
         })
+    }
+
+    /// How many positions a row has with this value of the column that is not shown yet.
+    fn width_with(&self, hidden: Option<&Value>) -> Result<usize, SqlError> {
+        match (&self.filling, hidden) {
+            (_, None) => Ok(self.width),
+            (Some(column), Some(value)) if row::is_of(value, &column.ty) => Ok(column.place.into()),
+            (_, Some(_)) => {
+                let message = "a value that is to be stored is of no column, or not of its type";
+                Err(SqlError::new(SqlState::INTERNAL_ERROR, message))
+            }
+        }
+    }
+
+    fn hidden_at<'a>(&self, position: usize, hidden: Option<&'a Value>) -> Option<&'a Value> {
+        self.filling.as_ref().filter(|column| usize::from(column.place) == position + 1).and(hidden)
+    }
+
+    /// What a stored row holds of the column that is not shown yet; `None`: nothing.
+    ///
+    /// # Errors
+    /// XX000 for what is no row.
+    pub fn stored_hidden(&self, stored: &[u8]) -> Result<Option<Value>, SqlError> {
+        let Some(column) = &self.filling else { return Ok(None) };
+        Ok(match RowView::new(stored)?.column(column.place)? {
+            Stored::Missing => None,
+            Stored::Null => Some(Value::Null),
+            Stored::Bytes(bytes) => Some(row::decode(&column.ty, bytes)?),
+        })
+    }
+
+    /// Whether a stored row lacks the column that is not shown yet.
+    ///
+    /// # Errors
+    /// XX000 for what is no row.
+    pub fn lacks_hidden(&self, stored: &[u8]) -> Result<bool, SqlError> {
+        let Some(column) = &self.filling else { return Ok(false) };
+        Ok(RowView::new(stored)?.column(column.place)? == Stored::Missing)
     }
 
     /// Key of the row that an index entry leads to.
@@ -285,6 +355,23 @@ impl TableAccess {
         self.primary.encode_columns(row, row_id, &mut out)?;
         self.primary.checked(out)
     }
+}
+
+impl ColumnAccess {
+    fn new(column: &Column) -> Result<ColumnAccess, SqlError> {
+        let missing = match &column.missing {
+            None => Value::Null,
+            Some(text) => Value::parse_text(&column.ty, text, &EvalSettings::default())?,
+        };
+        let (id, place, nullable) = (column.id, column.place(), column.nullable);
+        Ok(ColumnAccess { id, place, ty: column.ty.clone(), nullable, missing })
+    }
+}
+
+/// XX000 for a number that no column has.
+fn position(number: u16) -> Result<usize, SqlError> {
+    let position = usize::from(number).checked_sub(1);
+    position.ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "a column has id 0"))
 }
 
 /// The key, without its index id, of the row that an index entry leads to.

@@ -4,7 +4,7 @@ use super::load::Duplicate;
 use super::references::{self, Inbound, Outbound};
 use super::row::RowView;
 use super::table::TableAccess;
-use super::write::{Old, Touch};
+use super::write::{Old, Touch, keys_differ};
 use super::{evaluate, table};
 use crate::catalog::{ReferentialAction, Table};
 use crate::context::{EvalSettings, StatementContext};
@@ -12,7 +12,7 @@ use crate::expr::Expr;
 use crate::plan::PlanContext;
 use crate::transaction::Isolation;
 use crate::types::{Row, Value};
-use crate::{SqlError, SqlState};
+use crate::{KvError, SqlError, SqlState};
 use std::sync::Arc;
 
 /// Characters of a value that a failing row shows.
@@ -25,6 +25,8 @@ pub struct Target {
     pub access: Arc<TableAccess>,
     /// CHECK constraints: name and condition over the row.
     pub checks: Vec<(String, Expr)>,
+    /// What a column that is not shown yet is computed of, over the row; `None` is NULL.
+    pub filling: Option<Expr>,
     /// DEFAULT of each slot, cast to its column's type; `None` is NULL.
     pub defaults: Vec<Option<Expr>>,
     /// Its foreign keys.
@@ -41,14 +43,58 @@ impl Target {
         let inbound = references::inbound(&access, context.catalog.as_ref())?;
         let checks = crate::plan::scope::checks(table, context)?;
         let defaults = crate::plan::scope::defaults(table, context)?;
-        Ok(Arc::new(Target { access, checks, defaults, outbound, inbound }))
+        let filling = crate::plan::scope::filling(table, context)?;
+        Ok(Arc::new(Target { access, checks, filling, defaults, outbound, inbound }))
+    }
+
+    /// The column that is not shown yet, of a row that is about to be written; `None`: there is none, or it stays as it is. Rows that were there and lack it are its maker's (`ddl`'s `filling`), so
+    /// that their writers do not hear what is wrong with them; unless they move, where he would not look for them, or what it is computed of changes.
+    ///
+    /// # Errors
+    /// 23502, and whatever goes wrong with the value.
+    pub fn hidden(
+        &self,
+        row: &[Value],
+        old: Option<(&Touch, &Old<'_>)>,
+        context: &StatementContext,
+    ) -> Result<Option<Value>, SqlError> {
+        let Some(column) = &self.access.filling else { return Ok(None) };
+        if let Some((touch, old)) = old {
+            let mut read = Vec::new();
+            self.filling.iter().for_each(|value| evaluate::columns(value, &mut read));
+            if !read.iter().any(|&slot| touch.changed[slot]) {
+                if !touch.key || !keys_differ(&self.access.primary, old.row, row) {
+                    return Ok(None);
+                }
+                if let Some(stored) = self.access.stored_hidden(old.stored)? {
+                    return Ok(Some(stored));
+                }
+            }
+        }
+        let value = match (&self.filling, &self.access.table.filling) {
+            (None, _) => Value::Null,
+            (Some(formula), Some(said)) if said.is_formula() => formula.eval_alone(row)?,
+            (Some(default), said) => evaluate::value(default, row, context).map_err(|e| match said {
+                // Its own sequence went with it: there is nothing to keep any more.
+                Some(said) if said.column.owned_sequence.is_some() && e.state == SqlState::UNDEFINED_TABLE => {
+                    let reason = "a column that was to come was taken back".to_owned();
+                    KvError::Restart { reason, key: None }.into()
+                }
+                _ => e,
+            })?,
+        };
+        if value.is_null() && !column.nullable {
+            let (table, name) = (&self.access.table, self.access.table.filling.as_ref().map(|it| &it.column.name));
+            return Err(null_violation(&table.name, name.map_or("", String::as_str)));
+        }
+        Ok(Some(value))
     }
 
     /// Slots that [`super::writer::Writer::update`] needs of the old row, for a statement that sets some.
     pub(crate) fn update_needs(&self, touch: &Touch) -> Vec<usize> {
         let mut out = touch.needs(&self.access);
-        for (_, check) in &self.checks {
-            evaluate::columns(check, &mut out);
+        for value in self.checks.iter().map(|(_, check)| check).chain(&self.filling) {
+            evaluate::columns(value, &mut out);
         }
         for key in &self.outbound {
             if key.slots.iter().any(|&slot| touch.changed[slot]) {
@@ -130,14 +176,7 @@ impl Target {
 
     fn null_violation(&self, slot: usize, row: &[Value], settings: &EvalSettings) -> SqlError {
         let (table, column) = (&self.access.table.name, &self.access.table.columns[slot].name);
-        let mut error = SqlError::new(
-            SqlState::NOT_NULL_VIOLATION,
-            format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"),
-        )
-        .detail(self.failing_row(row, settings));
-        error.table = Some(table.clone());
-        error.column = Some(column.clone());
-        error
+        null_violation(table, column).detail(self.failing_row(row, settings))
     }
 
     fn check_violation(&self, name: &str, row: &[Value], settings: &EvalSettings) -> SqlError {
@@ -188,6 +227,14 @@ impl Target {
     pub fn unique_violation(&self, index: usize, row: &[Value], settings: &EvalSettings) -> SqlError {
         unique_violation(&self.access, index, row, settings)
     }
+}
+
+/// 23502
+fn null_violation(table: &str, column: &str) -> SqlError {
+    let message = format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
+    let mut error = SqlError::new(SqlState::NOT_NULL_VIOLATION, message);
+    (error.table, error.column) = (Some(table.to_owned()), Some(column.to_owned()));
+    error
 }
 
 /// 23505 for a unique key that is taken: an index (see [`table::TableAccess::index`]), and a row with the key.

@@ -39,9 +39,9 @@ pub struct Taken {
 }
 
 impl RowImage {
-    /// Encodes a row given by slot.
-    pub fn new(access: &TableAccess, row: &[Value], row_id: u64) -> Result<Self, SqlError> {
-        Self::with(access, row, row_id, access.encode(row)?)
+    /// Encodes a row given by slot, and by itself a column that is not shown yet ([`super::target::Target::hidden`]).
+    pub fn new(access: &TableAccess, row: &[Value], row_id: u64, hidden: Option<&Value>) -> Result<Self, SqlError> {
+        Self::with(access, row, row_id, access.encode(row, hidden)?)
     }
 
     /// As [`RowImage::new`], of a row whose bytes are there: only what keys depend on need be decoded.
@@ -256,7 +256,8 @@ pub(super) fn new_keys(
     row: &[Value],
 ) -> Result<Vec<(usize, Bytes)>, SqlError> {
     if touch.key && keys_differ(&access.primary, old.row, row) {
-        let image = RowImage::new(access, row, 0)?;
+        let value = access.rewrite(old.stored, row, &touch.changed, None)?;
+        let image = RowImage::with(access, row, 0, value)?;
         return Ok(image.guarded(access).map(|(index, key)| (index, key.clone())).collect());
     }
     let mut keys = Vec::new();
@@ -272,19 +273,20 @@ pub(super) fn new_keys(
 }
 
 /// Writes a changed row. Answers with its key, or with the unique index in which another row has its key
-/// (and nothing is written).
+/// (and nothing is written). `hidden`: the column that is not shown yet, if it is not to stay as it is.
 pub fn update(
     txn: &mut dyn Transaction,
     access: &TableAccess,
     touch: &Touch,
     old: &Old<'_>,
     row: &[Value],
+    hidden: Option<&Value>,
     claims: Option<&Claims>,
 ) -> Result<Result<Bytes, usize>, SqlError> {
     if touch.key && keys_differ(&access.primary, old.row, row) {
-        return move_row(txn, access, old, row, claims);
+        return move_row(txn, access, old, row, hidden, claims);
     }
-    let value = access.rewrite(old.stored, row, &touch.changed)?;
+    let value = access.rewrite(old.stored, row, &touch.changed, hidden)?;
     let mut moves = Vec::new();
     for &ordinal in &touch.indexes {
         let index = access.index(ordinal);
@@ -350,9 +352,10 @@ fn move_row(
     access: &TableAccess,
     old: &Old<'_>,
     row: &[Value],
+    hidden: Option<&Value>,
     claims: Option<&Claims>,
 ) -> Result<Result<Bytes, usize>, SqlError> {
-    let image = RowImage::new(access, row, 0)?;
+    let image = RowImage::new(access, row, 0, hidden)?;
     if claims.is_some() && txn.is_far() {
         let keys: Vec<Bytes> = image.keys_of(access, |_| true).cloned().collect();
         txn.read_ahead(&keys)?;

@@ -86,7 +86,8 @@ impl<'a> Writer<'a> {
     /// 23502, 23514.
     pub(crate) fn image(&self, target: &Target, row: &[Value]) -> Result<RowImage, SqlError> {
         target.check(row, None, self.context)?;
-        RowImage::new(&target.access, row, self.row_id(target))
+        let hidden = target.hidden(row, None, self.context)?;
+        RowImage::new(&target.access, row, self.row_id(target), hidden.as_ref())
     }
 
     /// As [`Writer::insert`], for a row already checked and encoded.
@@ -246,7 +247,10 @@ impl<'a> Writer<'a> {
             }
         }
         let claims = self.context.claims.as_deref();
-        let written = self.context.txn.with(|txn| write::update(txn, &target.access, touch, old, row, claims))?;
+        let hidden = target.hidden(row, Some((touch, old)), self.context)?;
+        let hidden = hidden.as_ref();
+        let written =
+            self.context.txn.with(|txn| write::update(txn, &target.access, touch, old, row, hidden, claims))?;
         let key = written.map_err(|index| target.unique_violation(index, row, &self.context.settings))?;
         if !target.outbound.is_empty() {
             self.refer(target, row, Some((touch, old.row)))?;

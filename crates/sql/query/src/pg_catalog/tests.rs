@@ -44,6 +44,7 @@ fn table() -> Table {
         identity,
         owned_sequence: None,
         generated: None,
+        stored: None,
         collation: None,
     };
     let index = |id, name: &str, column, constraint| Index {
@@ -70,6 +71,7 @@ fn table() -> Table {
         indexes: vec![index(id + 2, "t_name", 3, false)],
         building: None,
         pending: None,
+        filling: None,
         gated: false,
         maker: 0,
         checks: vec![Check {

@@ -3,7 +3,8 @@
 use super::PlanContext;
 use super::analysis::bind_context;
 use crate::SqlError;
-use crate::catalog::Table;
+use crate::catalog::{Column, Filling, Table};
+use crate::exec::formula::Formulas;
 use crate::expr::{self, Expr, Parameters, Scope, assign};
 use crate::types::SqlType;
 use sqlparser::ast;
@@ -28,24 +29,32 @@ pub fn checks(table: &Table, context: &PlanContext) -> Result<Vec<(String, Expr)
 
 /// DEFAULT of each column, cast to its type; `None` is NULL.
 pub fn defaults(table: &Table, context: &PlanContext) -> Result<Vec<Option<Expr>>, SqlError> {
-    table
-        .columns
-        .iter()
-        .map(|column| {
-            let text = match (&column.default, column.owned_sequence) {
-                (Some(text), _) => text.clone(),
-                // An identity column draws from the sequence that it owns.
-                (None, Some(sequence)) if column.identity.is_some() => format!("nextval({sequence}::regclass)"),
-                _ => return Ok(None),
-            };
-            let context = bind_context(context);
-            let mut none = Parameters::none();
-            // It may never be asked for.
-            let bound = expr::bind_lazily(&parse(&text)?, &Scope::new(), &mut none, &context)
-                .map_err(expr::BindError::into_sql)?;
-            assign(bound, &column.name, &column.ty, &mut none, &context).map(Some)
-        })
-        .collect()
+    table.columns.iter().map(|column| default(column, context)).collect()
+}
+
+fn default(column: &Column, context: &PlanContext) -> Result<Option<Expr>, SqlError> {
+    let text = match (&column.default, column.owned_sequence) {
+        (Some(text), _) => text.clone(),
+        // An identity column draws from the sequence that it owns.
+        (None, Some(sequence)) if column.identity.is_some() => format!("nextval({sequence}::regclass)"),
+        _ => return Ok(None),
+    };
+    let context = bind_context(context);
+    let mut none = Parameters::none();
+    // It may never be asked for.
+    let bound =
+        expr::bind_lazily(&parse(&text)?, &Scope::new(), &mut none, &context).map_err(expr::BindError::into_sql)?;
+    assign(bound, &column.name, &column.ty, &mut none, &context).map(Some)
+}
+
+/// What a column that is not shown yet is computed of, over a row of the table by slot; `None` is NULL.
+///
+/// # Errors
+/// What binding finds wrong; 42P17 for a formula that is not immutable: it would differ with who writes.
+pub fn filling(table: &Table, context: &PlanContext) -> Result<Option<Expr>, SqlError> {
+    let Some(Filling { column, of }) = &table.filling else { return Ok(None) };
+    let Some(text) = of.as_ref().or(column.generated.as_ref()) else { return default(column, context) };
+    Formulas::new(table).assigned(text, &column.name, &column.ty).map(Some)
 }
 
 /// The type that a value takes on its way into a column: without a length or precision, which assignment then applies. A

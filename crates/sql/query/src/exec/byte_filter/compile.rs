@@ -139,7 +139,7 @@ impl<'a> Around<'a> {
                     let column = self.columns.get(slot)?;
                     // What older rows hold for it has no bytes, unless it is NULL.
                     column.missing.is_null().then_some(Side::Column {
-                        column: Column { id: column.id },
+                        column: Column { id: column.place },
                         ty: &column.ty,
                         midnight: false,
                     })

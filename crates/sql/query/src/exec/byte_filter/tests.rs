@@ -23,8 +23,14 @@ const TYPES: [SqlType; 9] = [
 
 fn columns() -> Vec<ColumnAccess> {
     let all = TYPES.iter().chain(&TYPES).enumerate();
-    all.map(|(place, ty)| ColumnAccess { id: place as u16 + 1, ty: ty.clone(), nullable: true, missing: Value::Null })
-        .collect()
+    all.map(|(place, ty)| ColumnAccess {
+        id: place as u16 + 1,
+        place: place as u16 + 1,
+        ty: ty.clone(),
+        nullable: true,
+        missing: Value::Null,
+    })
+    .collect()
 }
 
 fn decimal(digits: i64, scale: i64) -> Value {
