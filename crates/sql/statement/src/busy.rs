@@ -1,4 +1,5 @@
-//! How far long statements are, of a cluster's nodes together: what `pg_stat_progress_copy` and `pg_stat_progress_create_index` show.
+//! How far long statements are, of a cluster's nodes together: what `pg_stat_progress_copy`, `pg_stat_progress_create_index` and
+//! `timeball_internal.schema_changes` show.
 //!
 //! **Problem.** A load runs at the node that its client is connected to; who wants to know how far it is may be connected to another.
 //!
@@ -53,6 +54,17 @@ pub enum With {
         /// Of these, how many are done.
         done: i64,
     },
+    /// A column that the rows of a table get while it is written.
+    Column {
+        /// The table.
+        table: u32,
+        /// See [`crate::progress::ColumnProgress::phase`].
+        phase: String,
+        /// Rows to go through; 0: nobody knows.
+        total: i64,
+        /// Of these, how many are done.
+        done: i64,
+    },
 }
 
 fn count(count: u64) -> i64 {
@@ -78,6 +90,10 @@ impl Busy {
                 let (table, index) = (table.to_string(), index.to_string());
                 ["index".into(), table, index, phase.clone(), total.to_string(), "0".into(), done.to_string()]
             }
+            With::Column { table, phase, total, done } => {
+                let (table, total) = (table.to_string(), total.to_string());
+                ["column".into(), table, "0".into(), phase.clone(), total, "0".into(), done.to_string()]
+            }
         };
         [self.pid.to_string(), self.database.to_string()].into_iter().chain(told).map(Some).collect()
     }
@@ -91,6 +107,7 @@ impl Busy {
             "copy from" => With::Copy { table, from: true, bytes, rows },
             "copy to" => With::Copy { table, from: false, bytes, rows },
             "index" => With::Index { table, index: oid(4)?, phase: cell(5)?.to_owned(), total: number(6)?, done: rows },
+            "column" => With::Column { table, phase: cell(5)?.to_owned(), total: number(6)?, done: rows },
             _ => return None,
         };
         Some(Busy { pid: i32::try_from(number(0)?).ok()?, database: oid(1)?, with })
@@ -116,6 +133,12 @@ fn own(sessions: &Sessions) -> Vec<Busy> {
                     phase: index.phase().to_owned(),
                     total: count(index.total.get()),
                     done: count(index.done.get()),
+                },
+                Task::Column(column) => With::Column {
+                    table: column.table,
+                    phase: column.phase().to_owned(),
+                    total: count(column.total.get()),
+                    done: count(column.done.get()),
                 },
             };
             Some(Busy { pid: backend.pid, database: backend.database, with })
@@ -160,8 +183,9 @@ mod tests {
     fn what_is_told_is_read() {
         let copy = |from| With::Copy { table: 16_384, from, bytes: 1 << 40, rows: 7 };
         let phase = "building index: scanning table".to_owned();
-        let index = With::Index { table: 16_384, index: 16_390, phase, total: 0, done: i64::MAX };
-        for with in [copy(true), copy(false), index] {
+        let index = With::Index { table: 16_384, index: 16_390, phase: phase.clone(), total: 0, done: i64::MAX };
+        let column = With::Column { table: 16_384, phase, total: 8, done: 7 };
+        for with in [copy(true), copy(false), index, column] {
             let busy = Busy { pid: (3 << peers::PID_BITS) + 5, database: 5, with };
             let text = peers::written(&[busy.written()]);
             assert_eq!(rows_of(&text).iter().map(Busy::read).collect::<Vec<_>>(), [Some(busy)]);

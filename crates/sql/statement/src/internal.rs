@@ -1,15 +1,15 @@
 //! Tables of `timeball_internal`: those that sessions fill; the others are the layers' below.
 
-use crate::SqlError;
 use crate::answers;
+use crate::busy::{self, Busy, With};
 use crate::contention::{leases, views};
 use crate::peers::Row;
-use crate::progress::Task;
 use crate::sessions::Backend;
 use crate::statement::Statement;
 use crate::transaction::Kv;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::types::{SqlType, Value};
+use crate::{SqlError, SqlState};
 use clock::Timestamp;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const SNAPSHOTS: [&str; 8] =
     ["pid", "user_name", "application_name", "state", "snapshot", "age_ms", "is_oldest", "query"];
 
-/// Column names of the changes of columns that this node makes beside writers.
+/// Column names of the changes of columns that are made beside writers.
 const SCHEMA_CHANGES: [&str; 6] = ["pid", "table_id", "command", "phase", "rows_total", "rows_done"];
 
 /// Rows of text, as the layers below have them.
@@ -158,7 +158,7 @@ pub fn rows(context: &Statement, name: &str) -> Result<Option<Vec<Vec<Value>>>, 
     let rows = match name {
         "cluster_sessions" => answers::all(sessions, kv, &mut || context.check().is_err()),
         "snapshots" => snapshots(&sessions.all(), kv.monotonic_us()),
-        "schema_changes" => schema_changes(&sessions.all()),
+        "schema_changes" => schema_changes(context),
         "locks" => views::locks(context),
         "transactions" => views::transactions(context),
         "leases" => leases::rows(context),
@@ -201,20 +201,20 @@ fn snapshots(sessions: &[Arc<Backend>], now_us: i64) -> Rows {
     held.into_iter().map(row).collect()
 }
 
-/// How far the changes of columns are that sessions of this node make.
-fn schema_changes(sessions: &[Arc<Backend>]) -> Rows {
-    let row = |backend: &Arc<Backend>| {
-        let Some(Task::Column(column)) = backend.progress.task() else { return None };
-        Some(vec![
-            Some(backend.pid.to_string()),
-            Some(column.table.to_string()),
-            Some("ALTER TABLE".to_owned()),
-            Some(column.phase().to_owned()),
-            Some(column.total.get().to_string()),
-            Some(column.done.get().to_string()),
-        ])
+/// How far the changes of columns are that sessions of all nodes make.
+fn schema_changes(context: &Statement) -> Rows {
+    let stop = &mut || context.check().is_err();
+    let (all, silent) = busy::all(&context.backend.sessions, context.kv.as_ref(), stop);
+    for (node, why) in silent {
+        let message = format!("node {node} does not say what its sessions do: {why}");
+        context.backend.effects.notice(SqlError::new(SqlState::WARNING, message));
+    }
+    let row = |busy: Busy| {
+        let With::Column { table, phase, total, done } = busy.with else { return None };
+        let (pid, command) = (busy.pid.to_string(), "ALTER TABLE".to_owned());
+        Some([pid, table.to_string(), command, phase, total.to_string(), done.to_string()].map(Some).to_vec())
     };
-    sessions.iter().filter_map(row).collect()
+    all.into_iter().filter_map(row).collect()
 }
 
 #[cfg(test)]
