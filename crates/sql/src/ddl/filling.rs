@@ -27,7 +27,7 @@
 //! 6. Who gives rows the column relies on the version, as any writer: one whose change was taken back writes nothing by a table that is another by now.
 //!
 //! # Caveats
-//! Alone in its ALTER TABLE, of a table of more than 2,000 rows or after a conflict. At REPEATABLE READ and above, who changes a row that got the column after his snapshot hears 40001. A sequence of the column's own is there before it, and goes with a change that is taken back: a block that has drawn
+//! Writers hear of values that do not convert also where the change fails in the end. Alone in its ALTER TABLE, of a table of more than 2,000 rows or after a conflict. At REPEATABLE READ and above, who changes a row that got the column after his snapshot hears 40001. A sequence of the column's own is there before it, and goes with a change that is taken back: a block that has drawn
 //! from it hears 40001 then. By the gate go columns that are keys, unique, checked or references from the start, and types of columns that an index, a constraint or a generated column reads. Decision 246.
 
 use super::about;

@@ -23,9 +23,9 @@ fn a_change_that_has_ended_keeps_no_other_waiting() {
         (FILLED, "00000"),
         ("ALTER TABLE t ADD CONSTRAINT positive CHECK (v >= 0)", "00000"),
         ("CREATE INDEX ON t (v)", "00000"),
-        ("ALTER TABLE t ADD COLUMN broken int DEFAULT 1 / (random() - random())::int", "22012"),
+        ("ALTER TABLE t ADD COLUMN broken int DEFAULT 1 / (random() - random())::int, ADD COLUMN z int", "22012"),
         ("ALTER TABLE t ADD CONSTRAINT negative CHECK (v < 0)", "23514"),
-        ("ALTER TABLE p ADD COLUMN r float8 DEFAULT random()", "00000"),
+        ("ALTER TABLE p ADD COLUMN r float8 DEFAULT random(), ADD COLUMN z int", "00000"),
     ]
     .into_iter()
     .enumerate()
@@ -239,7 +239,7 @@ fn a_deadlock_through_a_gate_is_found() {
     let (mut a, mut b, mut asking) = (session(&db), session(&db), session(&db));
     fill(&mut a);
     run(&mut b, "BEGIN ISOLATION LEVEL READ COMMITTED; CREATE SEQUENCE t_s_seq");
-    let changing = thread::spawn(move || state_of(&mut a, "ALTER TABLE t ADD COLUMN s serial"));
+    let changing = thread::spawn(move || state_of(&mut a, "ALTER TABLE t ADD COLUMN s serial, ADD COLUMN z int"));
     // Behind the gate, for the name of the sequence that it makes.
     until(&mut asking, KEY_WAITS, "1");
     // It would wait for the gate, for ever.
@@ -270,7 +270,7 @@ fn a_deadlock_of_two_gates_is_found() {
     };
     let before = writers(5);
     let changing = [(a, "t"), (b, "s")].map(|(mut own, table)| {
-        let sql = format!("ALTER TABLE {table} ADD COLUMN r float8 NOT NULL DEFAULT random()");
+        let sql = format!("ALTER TABLE {table} ADD COLUMN r float8 NOT NULL DEFAULT random(), ADD COLUMN z int");
         thread::spawn(move || run(&mut own, &sql))
     });
     until(&mut asking, LOCK_WAITS, "2");
