@@ -97,7 +97,7 @@ fn psql() {
     assert!(described.contains("granted|boolean|") && described.contains("holder_pid|integer|"), "{described}");
     let there =
         "SELECT count(DISTINCT table_name) FROM information_schema.columns WHERE table_schema = 'timeball_internal'";
-    assert_eq!(run(&["-A", "-t", "-c", there]), "9\n");
+    assert_eq!(run(&["-A", "-t", "-c", there]), "10\n");
     assert_eq!(run(&["-A", "-t", "-c", "SELECT 'timeball_internal.leases'::regclass"]), "timeball_internal.leases\n");
     if has_program("pg_dump") {
         let dump = succeed(tool("pg_dump").arg(&url));

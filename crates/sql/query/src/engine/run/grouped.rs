@@ -141,7 +141,7 @@ impl StoredKeys {
             Known::One => Ok((0, false)),
             Known::Words { table, null, count, groups } => {
                 let column = &access.columns[slots[0]];
-                let word = match RowView::new(stored)?.column(column.id)? {
+                let word = match RowView::new(stored)?.column(column.place)? {
                     Stored::Bytes(bytes) => Some(word(bytes)),
                     Stored::Null => None,
                     Stored::Missing => missing(&column.missing, key).then(|| word(key)),
@@ -164,7 +164,7 @@ impl StoredKeys {
                 let (mut all, mut at) = (0, 0);
                 for (slot, (bytes_max, marked)) in slots.iter().zip(parts.iter()) {
                     let column = &access.columns[*slot];
-                    let part = match view.column(column.id)? {
+                    let part = match view.column(column.place)? {
                         Stored::Bytes(bytes) => Some(word(bytes)),
                         Stored::Null => None,
                         Stored::Missing => missing(&column.missing, key).then(|| word(key)),
@@ -184,7 +184,7 @@ impl StoredKeys {
                 let mut missed = Vec::new();
                 for slot in slots.iter() {
                     let column = &access.columns[*slot];
-                    let bytes = match view.column(column.id)? {
+                    let bytes = match view.column(column.place)? {
                         Stored::Bytes(bytes) => Some(bytes),
                         Stored::Null => None,
                         Stored::Missing => missing(&column.missing, &mut missed).then_some(&missed[..]),

@@ -42,7 +42,7 @@ pub(in crate::engine) fn integers(
         let column = scan.access.columns.get(scan.slot(column?)?)?;
         let integer = matches!(column.ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Date);
         // What older rows hold for it has no bytes, unless it is NULL.
-        (integer && kind != KeyKind::Float && column.missing.is_null()).then_some(column.id)
+        (integer && kind != KeyKind::Float && column.missing.is_null()).then_some(column.place)
     };
     columns.map(id).collect()
 }
